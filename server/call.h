@@ -1,0 +1,110 @@
+/* One request from match to answer, as handlers, the database and the HTTP edge see it. */
+#ifndef DAYBOOK_SERVER_CALL_H
+#define DAYBOOK_SERVER_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/buf.h"
+#include "server/http/uri.h"
+#include "server/json/field.h"
+#include "server/loop.h"
+#include "server/problem.h"
+
+struct call;
+struct rows;
+struct op;
+struct conn;
+struct coro;
+struct lease;
+struct stream;
+
+enum method { GET, POST, PUT, PATCH, DELETE, METHOD_COUNT, HEAD = METHOD_COUNT, OPTIONS, METHOD_OTHER };
+
+/* Each role may do what the ones before it may. */
+enum role { ROLE_PUBLIC, ROLE_READER, ROLE_RESEARCHER, ROLE_AGENT, ROLE_ADMIN };
+
+struct route {
+    enum method method;
+    const char *path; /* "/v1/lessons/{id}" */
+    enum err (*handle)(struct call *c);
+    const struct field *fields;
+    size_t in_size; /* of the struct that `fields` describe */
+    enum role role; /* the least role that may call it */
+    bool waits;     /* needs several steps: runs as a coroutine */
+    bool safe;      /* a POST that only reads: a reader may call it, and no Idempotency-Key is kept */
+};
+
+#define END_ROUTES   \
+    {                \
+        .path = NULL \
+    }
+
+/* The request headers that anything here looks at. */
+struct call_headers {
+    const char *authorization, *api_key, *request_id, *traceparent, *idempotency_key, *if_none_match, *accept,
+        *content_type, *content_length, *transfer_encoding, *origin, *preflight_method;
+};
+
+struct reply {
+    int status;
+    const char *content_type;
+    struct buf body;
+    const char *location, *allow, *etag;
+    int retry_after_s;
+    bool replayed; /* the stored answer of an earlier request */
+    bool close;    /* the connection is not to be used again */
+};
+
+struct call {
+    struct loop *loop;
+    const struct route *route; /* NULL: no route matched */
+    struct arena arena;
+    enum method method;
+    struct uri uri;
+    struct pairs path; /* the values of the route's {parameters} */
+    struct call_headers headers;
+    const char *request_id, *trace_id, *owner;
+    enum role role;
+    const char
+        *now; /* RFC 3339: the server's clock when the request came, the default for the caller's time */
+    struct buf body;
+    void *in;              /* the struct that route->fields describe, decoded */
+    uint64_t cursor_scope; /* what its cursors are bound to */
+
+    struct problem problem;
+    enum err error; /* of the answer; OK: none */
+    struct reply reply;
+    struct stream *stream; /* the answer is one, and has begun */
+    bool waits;            /* runs as a coroutine */
+    bool auth_waits;       /* until the keys are loaded again */
+
+    /* kept by db/ */
+    struct rows *rows;   /* everything it was given, released with the call */
+    struct op *op;       /* the statement it waits for */
+    struct conn *tx;     /* the connection of its open transaction */
+    struct lease *lease; /* or the connection that it waits for */
+    struct coro *coro;   /* waits here */
+    enum err wake;       /* why it was woken before its statement was done */
+    bool retry;          /* its transaction failed only because of others, and may run again */
+};
+
+/* The work is done: the answer is what `reply` holds, or the problem of `err`. Called once, by dispatch for
+ * handlers that return, by the database for those that do not wait. */
+void call_answer(struct call *c, enum err err);
+
+/* Answers. Handlers call at most one of these; a handler that returns an error has the problem made by
+ * dispatch. */
+struct buf *reply_json(struct call *c, int status); /* append the document to it */
+enum err reply_text(struct call *c, int status, const char *content_type, const char *text);
+
+/* Streams: begin, then write as often as needed; each write waits while the client is slow, holding nothing
+ * else. ERR_BAD_REQUEST from a write means that the client has gone. Only in routes that wait. */
+enum err stream_begin(struct call *c, const char *content_type) must_check;
+enum err stream_write(struct call *c, const void *bytes, size_t len) must_check;
+void stream_end(struct call *c, enum err err); /* by dispatch */
+
+/* True when the client prefers `type` to application/json (by its Accept header). */
+bool call_prefers(const struct call *c, const char *type);
+
+#endif

@@ -1,0 +1,210 @@
+/* The settings: read from the environment and the command line into struct config, checked by the table in
+ * settings.def. */
+#include "server/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/log.h"
+
+enum kind { KIND_TEXT, KIND_NUMBER, KIND_FLAG };
+
+struct setting {
+    const char *name;
+    enum kind kind;
+    size_t offset; /* in struct config */
+    const char *text;
+    int64_t number, min, max;
+    const char *help;
+};
+
+static const struct setting settings[] = {
+#define TEXT(n, fallback, h) { #n, KIND_TEXT, offsetof(struct config, n), fallback, 0, 0, 0, h },
+#define NUMBER(n, fallback, low, high, h) \
+    { #n, KIND_NUMBER, offsetof(struct config, n), NULL, fallback, low, high, h },
+#define FLAG(n, h) { #n, KIND_FLAG, offsetof(struct config, n), NULL, 0, 0, 0, h },
+#include "server/settings.def"
+#undef TEXT
+#undef NUMBER
+#undef FLAG
+};
+
+enum { SETTINGS = sizeof settings / sizeof *settings, NAME_SIZE = 64 };
+
+/* Texts that only take certain words. */
+static const struct choice {
+    const char *name, *words[5];
+} choices[] = {
+    { "log_format", { "text", "json" } },
+    { "log_level", { "debug", "info", "warn", "error" } },
+};
+
+/* `--some-name` */
+static const char *option_name(const struct setting *s, char out[NAME_SIZE])
+{
+    snprintf(out, NAME_SIZE, "--%s", s->name);
+    for (char *p = out; *p; p++) {
+        if (*p == '_')
+            *p = '-';
+    }
+    return out;
+}
+
+/* `DAYBOOK_SOME_NAME` */
+static const char *environment_name(const struct setting *s, char out[NAME_SIZE])
+{
+    snprintf(out, NAME_SIZE, "DAYBOOK_%s", s->name);
+    for (char *p = out; *p; p++)
+        *p = (char)toupper((unsigned char)*p);
+    return out;
+}
+
+static bool set_text(const struct setting *s, void *to, const char *where, const char *value)
+{
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        if (strcmp(choices[i].name, s->name) != 0)
+            continue;
+        const char *const *word = choices[i].words;
+        while (*word && strcmp(*word, value) != 0)
+            word++;
+        if (!*word)
+            return log_failure("%s must be %s, not \"%s\"", where, s->help, value);
+    }
+    *(const char **)to = value;
+    return true;
+}
+
+static bool set_number(const struct setting *s, void *to, const char *where, const char *value)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(value, &end, 10);
+    bool digits = isdigit((unsigned char)value[0]) || (value[0] == '-' && isdigit((unsigned char)value[1]));
+    if (errno || !digits || *end || number < s->min || number > s->max)
+        return log_failure("%s must be a whole number from %" PRId64 " to %" PRId64 ", not \"%s\"", where,
+                           s->min, s->max, value);
+    *(int64_t *)to = number;
+    return true;
+}
+
+static bool set_flag(void *to, const char *where, const char *value)
+{
+    bool on = strcmp(value, "1") == 0 || strcmp(value, "true") == 0;
+    if (!on && strcmp(value, "0") != 0 && strcmp(value, "false") != 0)
+        return log_failure("%s must be true or false, not \"%s\"", where, value);
+    *(bool *)to = on;
+    return true;
+}
+
+static bool set(struct config *c, const struct setting *s, const char *where, const char *value)
+{
+    void *to = (char *)c + s->offset;
+    switch (s->kind) {
+    case KIND_TEXT:
+        return set_text(s, to, where, value);
+    case KIND_NUMBER:
+        return set_number(s, to, where, value);
+    default:
+        return set_flag(to, where, value);
+    }
+}
+
+static void set_defaults(struct config *c)
+{
+    for (int i = 0; i < SETTINGS; i++) {
+        void *to = (char *)c + settings[i].offset;
+        if (settings[i].kind == KIND_TEXT)
+            *(const char **)to = settings[i].text;
+        else if (settings[i].kind == KIND_NUMBER)
+            *(int64_t *)to = settings[i].number;
+        else
+            *(bool *)to = false;
+    }
+}
+
+/* An empty variable is an unset one: that is how a compose file passes what it was not given. */
+static bool read_environment(struct config *c)
+{
+    for (int i = 0; i < SETTINGS; i++) {
+        char name[NAME_SIZE];
+        const char *value = getenv(environment_name(&settings[i], name));
+        if (value && *value && !set(c, &settings[i], name, value))
+            return false;
+    }
+    return true;
+}
+
+/* The setting that the word names, and what follows a `=` in it. */
+static const struct setting *find(const char *word, const char **value)
+{
+    *value = NULL;
+    for (int i = 0; i < SETTINGS; i++) {
+        char name[NAME_SIZE];
+        size_t len = strlen(option_name(&settings[i], name));
+        if (strncmp(word, name, len) != 0 || (word[len] && word[len] != '='))
+            continue;
+        if (word[len])
+            *value = word + len + 1;
+        return &settings[i];
+    }
+    return NULL;
+}
+
+static bool read_arguments(struct config *c, int *argc, char **argv)
+{
+    bool url = false, data = false;
+    int kept = 1;
+    for (int i = 1; i < *argc; i++) {
+        const char *value;
+        const struct setting *s = find(argv[i], &value);
+        if (!s) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        char name[NAME_SIZE];
+        option_name(s, name);
+        if (!value && s->kind == KIND_FLAG)
+            value = "true";
+        else if (!value && i + 1 == *argc)
+            return log_failure("%s needs a value", name);
+        else if (!value)
+            value = argv[++i];
+        if (!set(c, s, name, value))
+            return false;
+        url = url || s->offset == offsetof(struct config, database_url);
+        data = data || s->offset == offsetof(struct config, data);
+    }
+    argv[kept] = NULL;
+    *argc = kept;
+    if (url && data)
+        return log_failure("--database-url and --data exclude each other: give one of them");
+    /* The command line outranks the environment, also where one setting rules out the other. */
+    if (data)
+        c->database_url = "";
+    return true;
+}
+
+bool config_read(struct config *c, int *argc, char **argv)
+{
+    set_defaults(c);
+    return read_environment(c) && read_arguments(c, argc, argv);
+}
+
+void config_help(FILE *to)
+{
+    fputs("Settings, each also as an environment variable (--log-level is DAYBOOK_LOG_LEVEL):\n", to);
+    for (int i = 0; i < SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+        char name[NAME_SIZE];
+        fprintf(to, "  %-31s %s", option_name(s, name), s->help);
+        if (s->kind == KIND_NUMBER)
+            fprintf(to, " (%" PRId64 "; %" PRId64 " to %" PRId64 ")", s->number, s->min, s->max);
+        else if (s->kind == KIND_TEXT && s->text[0])
+            fprintf(to, " (%s)", s->text);
+        fputc('\n', to);
+    }
+}

@@ -1,0 +1,25 @@
+/* The settings, from one table: command line over environment over default. */
+#ifndef DAYBOOK_SERVER_CONFIG_H
+#define DAYBOOK_SERVER_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct config {
+#define TEXT(name, fallback, help)             const char *name;
+#define NUMBER(name, fallback, min, max, help) int64_t name;
+#define FLAG(name, help)                       bool name;
+#include "server/settings.def"
+#undef TEXT
+#undef NUMBER
+#undef FLAG
+};
+
+/* Reads the environment, then the arguments, removing from argv what it took: argv[1..] keeps the words that
+ * are no settings. False: one line about the first bad setting was printed on stderr. */
+bool config_read(struct config *c, int *argc, char **argv);
+/* The table of settings, for --help. */
+void config_help(FILE *to);
+
+#endif

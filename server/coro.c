@@ -1,0 +1,158 @@
+/* Coroutines: straight-line code that waits without blocking its event loop. */
+#include "server/coro.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN 1
+#endif
+#endif
+#ifdef WITH_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+/* Only the pages touched cost memory. */
+enum { STACK_BYTES = 256 * 1024, MOST_SPARES = 32 };
+
+struct coro {
+    ucontext_t self, back;
+    char *stack; /* its lowest page is a guard */
+    size_t stack_bytes;
+    void (*run)(void *); /* NULL once it has ended */
+    void *arg;
+    struct coro *next;
+#ifdef WITH_ASAN
+    void *fake;
+    const void *back_stack;
+    size_t back_bytes;
+#endif
+};
+
+static _Thread_local struct coro *running, *spares;
+static _Thread_local int spare_count;
+
+/* The sanitizer must be told which stack is in use. */
+static void switch_in(struct coro *c)
+{
+#ifdef WITH_ASAN
+    void *fake;
+    __sanitizer_start_switch_fiber(&fake, c->stack, c->stack_bytes);
+    swapcontext(&c->back, &c->self);
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+#else
+    swapcontext(&c->back, &c->self);
+#endif
+}
+
+static void switch_out(struct coro *c)
+{
+#ifdef WITH_ASAN
+    __sanitizer_start_switch_fiber(&c->fake, c->back_stack, c->back_bytes);
+    swapcontext(&c->self, &c->back);
+    __sanitizer_finish_switch_fiber(c->fake, &c->back_stack, &c->back_bytes);
+#else
+    swapcontext(&c->self, &c->back);
+#endif
+}
+
+/* makecontext passes ints only, so the coroutine is found through `running`. A finished one is reused by a
+ * further turn of the loop, without making a context again. */
+static void trampoline(void)
+{
+    struct coro *c = running;
+#ifdef WITH_ASAN
+    __sanitizer_finish_switch_fiber(NULL, &c->back_stack, &c->back_bytes);
+#endif
+    for (;;) {
+        c->run(c->arg);
+        c->run = NULL;
+        switch_out(c);
+    }
+}
+
+static struct coro *coro_new(void)
+{
+    struct coro *c = calloc(1, sizeof *c);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *stack = mmap(NULL, STACK_BYTES + page, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (!c || stack == MAP_FAILED || mprotect(stack, page, PROT_NONE) != 0 || getcontext(&c->self) != 0) {
+        fputs("daybookd: out of memory for a coroutine\n", stderr);
+        abort();
+    }
+    c->stack = stack + page;
+    c->stack_bytes = STACK_BYTES;
+    c->self.uc_stack.ss_sp = c->stack;
+    c->self.uc_stack.ss_size = STACK_BYTES;
+    c->self.uc_link = NULL;
+    makecontext(&c->self, trampoline, 0);
+    return c;
+}
+
+static void coro_free(struct coro *c)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    munmap(c->stack - page, STACK_BYTES + page);
+    free(c);
+}
+
+void coro_resume(struct coro *c)
+{
+    struct coro *outer = running;
+    running = c;
+    switch_in(c);
+    running = outer;
+    if (c->run)
+        return; /* it waits */
+    if (spare_count < MOST_SPARES) {
+        c->next = spares;
+        spares = c;
+        spare_count++;
+    } else {
+        coro_free(c);
+    }
+}
+
+void coro_start(void (*run)(void *arg), void *arg)
+{
+    struct coro *c = spares;
+    if (c) {
+        spares = c->next;
+        spare_count--;
+    } else {
+        c = coro_new();
+    }
+    c->run = run;
+    c->arg = arg;
+    coro_resume(c);
+}
+
+struct coro *coro_self(void)
+{
+    return running;
+}
+
+void coro_wait(void)
+{
+    struct coro *c = running;
+    assert(c);
+    switch_out(c);
+}
+
+void coro_release_spares(void)
+{
+    for (struct coro *c = spares, *next; c; c = next) {
+        next = c->next;
+        coro_free(c);
+    }
+    spares = NULL;
+    spare_count = 0;
+}

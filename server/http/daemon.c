@@ -1,0 +1,478 @@
+/* The HTTP edge of one loop: libmicrohttpd's callbacks become calls, and answers go back. */
+#include "server/http/daemon.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "db/db.h"
+#include "server/config.h"
+#include "server/http/clients.h"
+#include "server/http/dispatch.h"
+#include "server/http/exchange.h"
+#include "server/http/route.h"
+#include "server/log.h"
+#include "server/metrics.h"
+
+enum {
+    SPARE_CONNECTIONS = 64,        /* above the limit, so that they can be told */
+    OVERTIME_US = 2 * 1000 * 1000, /* for a write whose time is up: its own time-out in the server ends it */
+    BODY_GRACE = 4,                /* a body is read up to so many times its limit to be able to answer */
+};
+
+static struct exchange *exchange_of(struct call *c)
+{
+    return container_of(c, struct exchange, call);
+}
+
+/* ---- the life of an exchange ---- */
+
+static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
+{
+    struct http *h = cls;
+    struct exchange *x = calloc(1, sizeof *x);
+    x->http = h;
+    x->connection = connection;
+    x->call.loop = h->loop;
+    x->target = arena_text(&x->call.arena, target);
+    x->start_us = loop_clock_us();
+    return x;
+}
+
+static void list(struct exchange *x)
+{
+    struct http *h = x->http;
+    x->next = h->first;
+    if (h->first)
+        h->first->prev = x;
+    h->first = x;
+    x->listed = true;
+    h->in_flight++;
+}
+
+static void unlist(struct exchange *x)
+{
+    if (!x->listed)
+        return;
+    *(x->prev ? &x->prev->next : &x->http->first) = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+    x->http->in_flight--;
+    x->listed = false;
+}
+
+static void exchange_free(struct exchange *x)
+{
+    if (!x->completed || x->working)
+        return;
+    loop_timer_off(x->http->loop, &x->timer);
+    unlist(x);
+    db_call_end(&x->call);
+    free(x->stream.data);
+    arena_release(&x->call.arena);
+    free(x);
+}
+
+static void account(struct exchange *x)
+{
+    struct call *c = &x->call;
+    if (x->stage < STAGE_BODY)
+        return; /* the request line came, the rest did not */
+    int64_t us = loop_clock_us() - x->start_us;
+    int status =
+        x->stage >= STAGE_ANSWERED ? c->reply.status : 499; /* 499: the client left before the answer */
+    metrics_request(x->http->loop->metrics, route_index(c->route), status, us);
+    struct log_request line = {
+        .method = method_name(c->method),
+        .route = c->route ? c->route->path : c->uri.path,
+        .owner = c->owner && c->owner[0] ? c->owner : NULL,
+        .request_id = c->request_id,
+        .trace_id = c->trace_id,
+        .status = status,
+        .us = us,
+        .bytes_in = x->body_bytes,
+        .bytes_out = x->sent_bytes,
+        .code = c->error != OK ? err_code(c->error) : NULL,
+    };
+    log_request(&line);
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
+                         enum MHD_RequestTerminationCode how)
+{
+    (void)cls;
+    (void)connection;
+    (void)how;
+    struct exchange *x = *con_cls;
+    *con_cls = NULL;
+    if (!x)
+        return;
+    account(x);
+    x->completed = true;
+    if (x->working)
+        stream_gone(x); /* lets the coroutine end */
+    exchange_free(x);
+}
+
+void exchange_finished(struct call *c)
+{
+    struct exchange *x = exchange_of(c);
+    x->working = false;
+    exchange_free(x);
+}
+
+void exchange_resume(struct exchange *x)
+{
+    if (!x->suspended)
+        return;
+    x->suspended = false;
+    x->http->wanted = true;
+    MHD_resume_connection(x->connection);
+}
+
+void exchange_answered(struct call *c)
+{
+    struct exchange *x = exchange_of(c);
+    loop_timer_off(x->http->loop, &x->timer);
+    x->stage = STAGE_ANSWERED;
+    exchange_resume(x);
+}
+
+static void on_time_up(struct timer *t)
+{
+    struct exchange *x = container_of(t, struct exchange, timer);
+    if (x->stage == STAGE_BODY) {
+        x->call.error = ERR_BODY_TIMEOUT;
+        x->cut = true; /* the daemon takes no answer in the middle of a body */
+        return;
+    }
+    if (x->stage != STAGE_WORK || db_call_wake(&x->call, ERR_REQUEST_TIMEOUT, x->overtime))
+        return;
+    x->overtime = true;
+    loop_timer(x->http->loop, t, OVERTIME_US);
+}
+
+/* ---- reading ---- */
+
+static const struct {
+    const char *name;
+    size_t offset;
+} known_headers[] = {
+#define HEADER(name, member)                        \
+    {                                               \
+        name, offsetof(struct call_headers, member) \
+    }
+    HEADER("Authorization", authorization),
+    HEADER("X-API-Key", api_key),
+    HEADER("X-Request-ID", request_id),
+    HEADER("traceparent", traceparent),
+    HEADER("Idempotency-Key", idempotency_key),
+    HEADER("If-None-Match", if_none_match),
+    HEADER("Accept", accept),
+    HEADER("Content-Type", content_type),
+    HEADER("Content-Length", content_length),
+    HEADER("Transfer-Encoding", transfer_encoding),
+    HEADER("Origin", origin),
+    HEADER("Access-Control-Request-Method", preflight_method),
+#undef HEADER
+};
+
+/* The daemon keeps header texts until the request is completed; a coroutine may outlive that, so they are
+ * copied. */
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    struct call *c = cls;
+    for (size_t i = 0; value && i < sizeof known_headers / sizeof *known_headers; i++)
+        if (strcasecmp(name, known_headers[i].name) == 0)
+            *(const char **)(void *)((char *)&c->headers + known_headers[i].offset) =
+                arena_text(&c->arena, value);
+    return MHD_YES;
+}
+
+static enum err admit(struct exchange *x)
+{
+    struct http *h = x->http;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const struct client *client = info ? info->socket_context : NULL;
+    if (client && client_verdict(client) != OK) {
+        x->call.reply.close = true;
+        return client_verdict(client);
+    }
+    if (h->draining) {
+        x->call.reply.close = true;
+        return ERR_SHUTTING_DOWN;
+    }
+    if (h->in_flight > h->loop->config->max_in_flight)
+        return ERR_OVERLOADED;
+    info = MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    if (info && info->header_size > (size_t)h->loop->config->max_header_bytes) {
+        x->call.reply.close = true;
+        return problem_set(&x->call.problem, ERR_HEADER_TOO_LARGE, "the limit is %lld bytes",
+                           (long long)h->loop->config->max_header_bytes);
+    }
+    return OK;
+}
+
+static void begin(struct exchange *x, const char *method)
+{
+    struct call *c = &x->call;
+    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, on_header, c);
+    x->stage = STAGE_BODY;
+    list(x);
+    x->timer.fire = on_time_up;
+    loop_timer(x->http->loop, &x->timer, x->http->loop->config->request_timeout_ms * 1000);
+    enum err err = call_begin(c, x->target, method);
+    enum err refused = admit(x); /* after call_begin, which makes the request id, but before its verdict */
+    if (refused != OK || err != OK)
+        call_answer(c, refused != OK ? refused : err);
+    else if (c->reply.status) /* OPTIONS */
+        call_answer(c, OK);
+}
+
+static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *size)
+{
+    size_t most = (size_t)x->http->loop->config->max_body_bytes;
+    x->body_bytes += *size;
+    if (x->cut || x->body_bytes > most * BODY_GRACE)
+        return MHD_NO;
+    if (x->body_bytes <= most)
+        buf_add(&x->call.body, data, *size);
+    *size = 0;
+    return MHD_YES;
+}
+
+static void work(struct exchange *x)
+{
+    struct call *c = &x->call;
+    x->stage = STAGE_WORK;
+    size_t most = (size_t)x->http->loop->config->max_body_bytes;
+    if (x->body_bytes > most) {
+        call_answer(c, problem_set(&c->problem, ERR_BODY_TOO_LARGE, "the limit is %zu bytes", most));
+        return;
+    }
+    loop_timer(x->http->loop, &x->timer, x->http->loop->config->request_timeout_ms * 1000);
+    call_run(c);
+}
+
+/* ---- answering ---- */
+
+static void cors(struct exchange *x, struct MHD_Response *r)
+{
+    const char *origin = x->http->loop->config->cors_origin;
+    if (!origin[0])
+        return;
+    MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
+    MHD_add_response_header(r, "Access-Control-Expose-Headers",
+                            "ETag, Location, X-Request-ID, Retry-After, Idempotency-Replayed");
+    if (strcmp(origin, "*") != 0)
+        MHD_add_response_header(r, "Vary", "Origin");
+    if (x->call.method == OPTIONS && x->call.headers.preflight_method) {
+        MHD_add_response_header(r, "Access-Control-Allow-Methods", x->call.reply.allow);
+        MHD_add_response_header(r, "Access-Control-Allow-Headers",
+                                "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-None-Match, "
+                                "X-Request-ID, traceparent");
+        MHD_add_response_header(r, "Access-Control-Max-Age", "600");
+    }
+}
+
+static void add_headers(struct exchange *x, struct MHD_Response *r)
+{
+    const struct reply *reply = &x->call.reply;
+    const struct {
+        const char *name, *value;
+    } headers[] = {
+        { MHD_HTTP_HEADER_CONTENT_TYPE,
+          reply->status == 204 || reply->status == 304 ? NULL : reply->content_type },
+        { "X-Request-ID", x->call.request_id },
+        { MHD_HTTP_HEADER_ETAG, reply->etag },
+        { MHD_HTTP_HEADER_LOCATION, reply->location },
+        { MHD_HTTP_HEADER_ALLOW, reply->allow },
+        { "Idempotency-Replayed", reply->replayed ? "true" : NULL },
+        { MHD_HTTP_HEADER_RETRY_AFTER, reply->retry_after_s ? "1" : NULL },
+        { MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->status == 401 ? "Bearer realm=\"daybook\"" : NULL },
+        { MHD_HTTP_HEADER_CONNECTION, reply->close || x->http->draining ? "close" : NULL },
+        { MHD_HTTP_HEADER_CACHE_CONTROL, reply->etag ? "private, no-cache" : NULL },
+        { MHD_HTTP_HEADER_VARY, reply->etag ? "Accept, Authorization, X-API-Key" : NULL },
+    };
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        if (headers[i].value)
+            MHD_add_response_header(r, headers[i].name, headers[i].value);
+    cors(x, r);
+}
+
+static enum MHD_Result send_answer(struct exchange *x)
+{
+    struct reply *reply = &x->call.reply;
+    struct MHD_Response *r =
+        x->call.stream
+            ? stream_response(x)
+            : MHD_create_response_from_buffer(reply->body.len, reply->body.data, MHD_RESPMEM_PERSISTENT);
+    if (!r)
+        return MHD_NO;
+    add_headers(x, r);
+    if (!x->call.stream)
+        x->sent_bytes = reply->body.len;
+    x->stage = STAGE_SENDING;
+    enum MHD_Result ok = MHD_queue_response(x->connection, (unsigned)reply->status, r);
+    MHD_destroy_response(r);
+    return ok;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data, size_t *size,
+                                  void **con_cls)
+{
+    (void)cls;
+    (void)connection;
+    (void)url;
+    (void)version;
+    struct exchange *x = *con_cls;
+    switch (x->stage) {
+    case STAGE_HEADERS:
+        begin(x, method);
+        if (!call_has_body(&x->call))
+            return MHD_YES; /* an answer given now would cost the client its connection; the next call comes
+                               at once */
+        break;
+    case STAGE_BODY:
+        if (*size)
+            return take_body(x, data, size);
+        work(x);
+        break;
+    case STAGE_WORK:
+    case STAGE_ANSWERED:
+    case STAGE_SENDING:
+        break;
+    }
+    if (x->stage == STAGE_ANSWERED)
+        return send_answer(x);
+    if (x->stage == STAGE_WORK && !x->suspended) {
+        x->suspended = true;
+        MHD_suspend_connection(x->connection);
+    }
+    return MHD_YES;
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct http *h = cls;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        clients_remove(*socket_context);
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    *socket_context = clients_add(info ? info->client_addr : NULL, h->loop->config->max_connections,
+                                  h->loop->config->max_connections_per_address);
+}
+
+/* ---- on the loop ---- */
+
+static void on_ready(struct watch *w, uint32_t events)
+{
+    (void)events;
+    container_of(w, struct http, watch)->wanted = true;
+}
+
+/* The target is decoded by uri_parse, which keeps an escaped slash inside its segment. */
+static size_t no_unescape(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls;
+    (void)connection;
+    return strlen(text);
+}
+
+static void on_daemon_log(void *cls, const char *fmt, va_list args)
+{
+    (void)cls;
+    char line[256];
+    vsnprintf(line, sizeof line, fmt, args);
+    line[strcspn(line, "\n")] = '\0';
+    log_event(LOG_DEBUG, "http", "%s", line);
+}
+
+struct http *http_open(struct loop *loop, int fd)
+{
+    const struct config *config = loop->config;
+    struct http *h = calloc(1, sizeof *h);
+    h->loop = loop;
+    h->listen_fd = fd;
+    unsigned idle_s = (unsigned)((config->idle_timeout_ms + 999) / 1000);
+    h->mhd = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, h,
+        MHD_OPTION_EXTERNAL_LOGGER, on_daemon_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(config->max_connections + SPARE_CONNECTIONS),
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->max_header_bytes + 8192,
+        MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_URI_LOG_CALLBACK, on_target, h,
+        MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
+    if (!h->mhd) {
+        free(h);
+        return NULL;
+    }
+    h->watch.fd = MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    h->watch.ready = on_ready;
+    loop_watch(loop, &h->watch, EPOLLIN);
+    return h;
+}
+
+int64_t http_wait_us(struct http *h)
+{
+    unsigned MHD_LONG_LONG ms;
+    if (h->wanted)
+        return 0;
+    if (MHD_get_timeout(h->mhd, &ms) != MHD_YES)
+        return -1;
+    if (ms == 0)
+        h->wanted = true;
+    return ms > 1000 ? 1000000 : (int64_t)ms * 1000;
+}
+
+void http_run(struct http *h)
+{
+    unsigned MHD_LONG_LONG ms;
+    if (!h->wanted && (MHD_get_timeout(h->mhd, &ms) != MHD_YES || ms > 0))
+        return;
+    h->wanted = false;
+    MHD_run(h->mhd);
+}
+
+void http_drain(struct http *h)
+{
+    h->draining = true;
+    int fd = MHD_quiesce_daemon(h->mhd);
+    if (fd >= 0)
+        close(fd);
+    h->listen_fd = -1;
+}
+
+int http_in_flight(const struct http *h)
+{
+    return h->in_flight;
+}
+
+void http_abandon(struct http *h)
+{
+    /* Waking one may end others; start over until nothing can be woken. */
+    for (struct exchange *x = h->first; x;) {
+        bool woken =
+            x->stage == STAGE_WORK && !x->overtime && db_call_wake(&x->call, ERR_SHUTTING_DOWN, true);
+        x = woken ? h->first : x->next;
+    }
+}
+
+void http_close(struct http *h)
+{
+    for (struct exchange *x = h->first; x; x = x->next) {
+        x->stream.failed = true;
+        exchange_resume(x);
+    }
+    loop_watch(h->loop, &h->watch, 0);
+    MHD_stop_daemon(h->mhd);
+    free(h);
+}

@@ -1,0 +1,22 @@
+/* The HTTP edge of one loop. */
+#ifndef DAYBOOK_SERVER_HTTP_DAEMON_H
+#define DAYBOOK_SERVER_HTTP_DAEMON_H
+
+#include "server/loop.h"
+
+/* Serves the listening socket `fd` on this loop. NULL: it could not start. */
+struct http *http_open(struct loop *loop, int fd);
+/* Does what this turn's events ask for. */
+void http_run(struct http *h);
+/* How long the loop may wait, -1 for ever. */
+int64_t http_wait_us(struct http *h);
+
+/* Stops accepting; what is in flight goes on, what is new is refused. */
+void http_drain(struct http *h);
+/* Requests that are being worked on or sent. */
+int http_in_flight(const struct http *h);
+/* Answers what is still waiting with ERR_SHUTTING_DOWN; run a last turn to send it, then close. */
+void http_abandon(struct http *h);
+void http_close(struct http *h);
+
+#endif

@@ -1,0 +1,292 @@
+/* The way of every request, in one order: match, authenticate, read, parse, call, answer. */
+#include "server/http/dispatch.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/cursor.h"
+#include "core/time_text.h"
+#include "db/db.h"
+#include "server/config.h"
+#include "server/coro.h"
+#include "server/http/auth.h"
+#include "server/http/idempotency.h"
+#include "server/http/route.h"
+#include "server/id.h"
+#include "server/log.h"
+
+/* ---- with the headers ---- */
+
+static bool visible(const char *text, size_t least, size_t most)
+{
+    size_t len = strlen(text);
+    for (size_t i = 0; i < len; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            return false;
+    return len >= least && len <= most;
+}
+
+/* The trace id of a W3C traceparent, 00-<32 hex>-<16 hex>-<2 hex>. */
+static const char *trace_id(const char *traceparent, struct arena *arena)
+{
+    if (!traceparent || strlen(traceparent) < 55 || traceparent[2] != '-' || traceparent[35] != '-')
+        return NULL;
+    for (int i = 3; i < 35; i++)
+        if (!isxdigit((unsigned char)traceparent[i]))
+            return NULL;
+    return arena_copy(arena, traceparent + 3, 32);
+}
+
+bool call_has_body(const struct call *c)
+{
+    return c->headers.transfer_encoding ||
+           (c->headers.content_length && strtoull(c->headers.content_length, NULL, 10) > 0);
+}
+
+static bool is_json(const char *content_type)
+{
+    static const char json[] = "application/json";
+    if (!content_type || strncasecmp(content_type, json, sizeof json - 1) != 0)
+        return false;
+    char after = content_type[sizeof json - 1];
+    return after == '\0' || after == ';' || after == ' ';
+}
+
+static enum err options(struct call *c, const char *allow)
+{
+    c->reply.status = 204;
+    c->reply.allow = allow ? allow : "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+    return OK;
+}
+
+enum err call_begin(struct call *c, const char *target, const char *method)
+{
+    const struct config *config = c->loop->config;
+    char now[TIME_TEXT_SIZE];
+    time_text_full(loop_wall_us(), now);
+    c->now = arena_text(&c->arena, now);
+    c->problem.arena = &c->arena;
+    c->reply.body.arena = &c->arena;
+    c->body.arena = &c->arena;
+    c->method = method_parse(method);
+    const char *given = c->headers.request_id;
+    c->request_id = given && visible(given, 1, 128) ? given : id_new(&c->arena);
+    c->trace_id = trace_id(c->headers.traceparent, &c->arena);
+
+    TRY(uri_parse(target, &c->arena, &c->uri, &c->problem));
+    if (c->method == OPTIONS && strcmp(target, "*") == 0)
+        return options(c, NULL);
+    struct route_match match = route_find(c->method, &c->uri, &c->arena);
+    if (c->method == OPTIONS && match.allow)
+        return options(c, match.allow);
+    if (!match.route && match.allow) {
+        c->reply.allow = match.allow;
+        return problem_set(&c->problem, ERR_METHOD_NOT_ALLOWED, "%s takes %s", c->uri.path, match.allow);
+    }
+    if (!match.route)
+        return problem_set(&c->problem, ERR_NOT_FOUND, "there is no path %s", c->uri.path);
+    c->route = match.route;
+    c->path = match.path;
+    TRY(auth_early(c));
+    if (c->headers.idempotency_key && !visible(c->headers.idempotency_key, 1, 255))
+        return ERR_INVALID_IDEMPOTENCY_KEY;
+    if (call_has_body(c)) {
+        if (c->headers.content_length &&
+            strtoull(c->headers.content_length, NULL, 10) > (unsigned long long)config->max_body_bytes)
+            return problem_set(&c->problem, ERR_BODY_TOO_LARGE, "the limit is %lld bytes",
+                               (long long)config->max_body_bytes);
+        if (c->method != GET && c->method != HEAD && !is_json(c->headers.content_type))
+            return ERR_UNSUPPORTED_MEDIA_TYPE;
+    }
+    return OK;
+}
+
+/* ---- with the body ---- */
+
+/* A cursor is good for the same owner, path and filters only; the page size may change. */
+static uint64_t cursor_scope(const struct call *c)
+{
+    uint64_t h = hash_bytes(c->owner, strlen(c->owner) + 1, HASH_SEED);
+    h = hash_bytes(c->uri.path, strlen(c->uri.path) + 1, h);
+    for (size_t i = 0; i < c->uri.query.count; i++) {
+        const struct pair *p = &c->uri.query.items[i];
+        if (strcmp(p->name, "cursor") == 0 || strcmp(p->name, "limit") == 0)
+            continue;
+        h = hash_bytes(p->name, strlen(p->name) + 1, h);
+        h = hash_bytes(p->value, strlen(p->value) + 1, h);
+    }
+    return h;
+}
+
+static enum err decode(struct call *c)
+{
+    static const struct field none[] = { END_FIELDS };
+    const struct route *r = c->route;
+    c->in = arena_zero(&c->arena, r->in_size ? r->in_size : 1);
+    c->cursor_scope = cursor_scope(c);
+    struct field_input in = {
+        .path = &c->path,
+        .query = &c->uri.query,
+        .body = c->body.len ? c->body.data : NULL,
+        .body_len = c->body.len,
+        .depth_limit = (int)c->loop->config->max_json_depth,
+        .now = c->now,
+        .cursor_scope = c->cursor_scope,
+    };
+    return field_decode(r->fields ? r->fields : none, &in, &c->arena, c->in, &c->problem);
+}
+
+static void run_coroutine(void *arg)
+{
+    struct call *c = arg;
+    bool once = c->method == POST && !c->route->safe && c->headers.idempotency_key;
+    enum err err = once ? idempotency_run(c) : c->route->handle(c);
+    if (db_call_end(c)) {
+        log_event(LOG_ERROR, "tx_left_open", "route=%s request_id=%s", c->route->path, c->request_id);
+        err = ERR_INTERNAL;
+    }
+    call_answer(c, err);
+    exchange_finished(c);
+}
+
+static void work(struct call *c)
+{
+    enum err err = decode(c);
+    if (err != OK) {
+        call_answer(c, err);
+        return;
+    }
+    bool once = c->method == POST && !c->route->safe && c->headers.idempotency_key;
+    if (once || c->route->waits) {
+        c->waits = true;
+        coro_start(run_coroutine, c);
+        return;
+    }
+    err = c->route->handle(c);
+    if (err != OK || !c->op) /* else the database answers later */
+        call_answer(c, err);
+}
+
+static void authenticated(struct call *c, enum err err)
+{
+    if (err == OK)
+        work(c);
+    else
+        call_answer(c, err);
+}
+
+void call_run(struct call *c)
+{
+    auth_check(c, authenticated);
+}
+
+/* ---- the answer ---- */
+
+static bool etag_matches(const char *header, const char *etag)
+{
+    if (!header)
+        return false;
+    if (strcmp(header, "*") == 0)
+        return true;
+    return strstr(header, etag) != NULL; /* ours are quoted and of one length: a substring is the whole tag */
+}
+
+static void tag(struct call *c)
+{
+    struct reply *r = &c->reply;
+    if ((c->method != GET && c->method != HEAD) || r->status != 200 || c->stream ||
+        c->route->role == ROLE_PUBLIC)
+        return;
+    r->etag = arena_fmt(&c->arena, "\"%016llx\"",
+                        (unsigned long long)hash_bytes(r->body.data, r->body.len, HASH_SEED));
+    if (etag_matches(c->headers.if_none_match, r->etag)) {
+        r->status = 304;
+        r->body.len = 0;
+    }
+}
+
+static void fail(struct call *c, enum err err)
+{
+    struct reply *r = &c->reply;
+    c->error = err;
+    r->status = err_status(err);
+    r->content_type = "application/problem+json";
+    r->body.len = 0;
+    r->location = NULL;
+    if (r->status == 503 || r->status == 429)
+        r->retry_after_s = 1;
+    if (err == ERR_OUTCOME_UNKNOWN && !c->problem.detail)
+        c->problem.detail = c->headers.idempotency_key ? "the database was lost during the commit; the same "
+                                                         "request with the same Idempotency-Key tells"
+                                                       : "the database was lost during the commit; read "
+                                                         "before you write again, or use an Idempotency-Key";
+    problem_json(&r->body, err, &c->problem, c->request_id);
+}
+
+void call_answer(struct call *c, enum err err)
+{
+    if (c->stream) { /* its status is sent already: only its end can tell */
+        c->error = err;
+        stream_end(c, err);
+        return;
+    }
+    if (err != OK)
+        fail(c, err);
+    else
+        tag(c);
+    exchange_answered(c);
+}
+
+struct buf *reply_json(struct call *c, int status)
+{
+    c->reply.status = status;
+    c->reply.content_type = "application/json";
+    c->reply.body.len = 0;
+    return &c->reply.body;
+}
+
+enum err reply_text(struct call *c, int status, const char *content_type, const char *text)
+{
+    struct buf *out = reply_json(c, status);
+    c->reply.content_type = content_type;
+    buf_text(out, text);
+    return OK;
+}
+
+/* The q of a media type in an Accept header: the most specific entry decides; -1 without one. */
+static double accept_q(const char *accept, const char *type)
+{
+    double q = -1;
+    int best = 0;
+    size_t type_len = strlen(type), main_len = strcspn(type, "/");
+    for (const char *p = accept; *p;) {
+        p += strspn(p, " ,\t");
+        size_t len = strcspn(p, ",;");
+        size_t name = len;
+        while (name && p[name - 1] == ' ')
+            name--;
+        int specific =
+            name == type_len && strncasecmp(p, type, name) == 0                                         ? 3
+            : name == main_len + 2 && strncasecmp(p, type, main_len + 1) == 0 && p[main_len + 1] == '*' ? 2
+            : name == 3 && strncmp(p, "*/*", 3) == 0                                                    ? 1
+                                                                                                        : 0;
+        size_t entry = strcspn(p, ",");
+        const char *weight = memmem(p, entry, ";q=", 3);
+        if (!weight)
+            weight = memmem(p, entry, "; q=", 4);
+        if (specific > best) {
+            best = specific;
+            q = weight ? strtod(strchr(weight, '=') + 1, NULL) : 1;
+        }
+        p += entry;
+    }
+    return q;
+}
+
+bool call_prefers(const struct call *c, const char *type)
+{
+    return c->headers.accept &&
+           accept_q(c->headers.accept, type) > accept_q(c->headers.accept, "application/json");
+}

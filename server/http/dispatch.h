@@ -1,0 +1,19 @@
+/* The way of every request, in one order: match, authenticate, read, parse, call, answer. */
+#ifndef DAYBOOK_SERVER_HTTP_DISPATCH_H
+#define DAYBOOK_SERVER_HTTP_DISPATCH_H
+
+#include "server/call.h"
+
+/* With the headers: match and refuse what can be refused before the body is read. */
+enum err call_begin(struct call *c, const char *target, const char *method) must_check;
+/* A body follows the headers. */
+bool call_has_body(const struct call *c);
+/* With the body: the rest. The answer comes through call_answer, now or later. */
+void call_run(struct call *c);
+
+/* The edge of dispatch to the HTTP daemon: the call's answer is complete, or its stream begins. */
+void exchange_answered(struct call *c);
+/* A call that waits has ended for good: its memory may go. */
+void exchange_finished(struct call *c);
+
+#endif

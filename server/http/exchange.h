@@ -1,0 +1,59 @@
+/* A call as the HTTP daemon holds it. */
+#ifndef DAYBOOK_SERVER_HTTP_EXCHANGE_H
+#define DAYBOOK_SERVER_HTTP_EXCHANGE_H
+
+#include <microhttpd.h>
+
+#include "server/call.h"
+
+enum stage {
+    STAGE_HEADERS,  /* they are being read */
+    STAGE_BODY,     /* it is being read */
+    STAGE_WORK,     /* the call runs; the connection is suspended */
+    STAGE_ANSWERED, /* the answer is there */
+    STAGE_SENDING,  /* and has been given to the daemon */
+};
+
+/* An answer that is written while it is sent. */
+struct stream {
+    char *data;
+    size_t len, sent, cap;
+    bool ended, failed;
+    bool gone; /* the client has left, or wants no body */
+};
+
+struct exchange {
+    struct call call;
+    struct http *http;
+    struct exchange *prev, *next; /* those that run or are sent */
+    bool listed;
+    struct MHD_Connection *connection;
+    enum stage stage;
+    bool suspended;
+    bool working;   /* a coroutine still uses the call */
+    bool completed; /* the daemon is done with it */
+    bool cut;       /* too slow or too large: the connection is closed */
+    bool overtime;  /* its time is up, but its write must end first */
+    struct timer timer;
+    struct stream stream;
+    const char *target;
+    int64_t start_us;
+    size_t body_bytes, sent_bytes;
+};
+
+struct http {
+    struct loop *loop;
+    struct MHD_Daemon *mhd;
+    struct watch watch;
+    struct exchange *first;
+    int in_flight;
+    bool draining, wanted; /* wanted: there is something for the daemon to do in this turn */
+    int listen_fd;
+};
+
+/* The stream's side of the daemon: see stream.c. */
+struct MHD_Response *stream_response(struct exchange *x);
+void stream_gone(struct exchange *x);
+void exchange_resume(struct exchange *x);
+
+#endif

@@ -1,0 +1,243 @@
+/* Field tables decoded: from the texts of a path and a query and the values of a body into one struct. */
+#include "server/json/field.h"
+
+#include "server/json/parse.h"
+#include "server/json/value.h"
+
+static bool is_list(enum field_kind kind)
+{
+    return kind == KIND_TEXTS || kind == KIND_TAGS || kind == KIND_UUIDS;
+}
+
+static void take_absent(struct decoder *d, const struct field *f, const struct place *at, void *member)
+{
+    if (f->required)
+        value_bad(d, at, FAULT_REQUIRED, "is required");
+    else if (f->fallback)
+        value_spelled(d, f, at,
+                      strcmp(f->fallback, "now") == 0 && f->kind == KIND_TIME ? d->in->now : f->fallback,
+                      member);
+    else if (f->kind == KIND_INT)
+        *(int64_t *)member = FIELD_NO_INT;
+}
+
+/* ---- the body ---- */
+
+static const char *type_name(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_TRUE:
+        return "true";
+    case JSON_FALSE:
+        return "false";
+    case JSON_NULL:
+        return "null";
+    default:
+        return parse_number(value) ? "a number" : "a text";
+    }
+}
+
+static void wrong_type(struct decoder *d, const struct place *at, const char *wanted, const json_t *value)
+{
+    value_bad(d, at, FAULT_WRONG_TYPE, "must be %s, is %s", wanted, type_name(value));
+}
+
+static const char *json_text(struct decoder *d, const json_t *value)
+{
+    if (!json_is_string(value) || parse_number(value))
+        return NULL;
+    return arena_copy(d->arena, json_string_value(value), json_string_length(value));
+}
+
+static void take_object(struct decoder *d, const struct field *table, const struct place *at,
+                        const json_t *object, void *out);
+
+static void take_json_texts(struct decoder *d, const struct field *f, const struct place *at,
+                            const json_t *list, struct texts *out)
+{
+    size_t count = json_array_size(list);
+    if (!value_count(d, f, at, count))
+        return;
+    const char **items = arena_alloc(d->arena, count * sizeof *items);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(list, i);
+        struct place item = { .up = at, .index = i };
+        items[i] = json_text(d, value);
+        if (!items[i])
+            wrong_type(d, &item, f->kind == KIND_UUIDS ? "a UUID as text" : "a text", value);
+    }
+    value_texts(d, f, at, items, count, out);
+}
+
+static void take_objects(struct decoder *d, const struct field *f, const struct place *at, const json_t *list,
+                         struct objects *out)
+{
+    size_t count = json_array_size(list);
+    if (!value_count(d, f, at, count))
+        return;
+    char *items = arena_zero(d->arena, count * f->sub_size);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(list, i);
+        struct place item = { .up = at, .index = i };
+        if (json_is_object(value))
+            take_object(d, f->sub, &item, value, items + i * f->sub_size);
+        else
+            wrong_type(d, &item, "an object", value);
+    }
+    *out = (struct objects){ .count = count, .items = items };
+}
+
+static void take_json(struct decoder *d, const struct field *f, const struct place *at, const json_t *value,
+                      void *member)
+{
+    const char *text;
+    bool fits = false;
+    switch (f->kind) {
+    case KIND_INT:
+    case KIND_NUMBER:
+        if ((fits = (text = parse_number(value))))
+            value_number(d, f, at, text, member);
+        break;
+    case KIND_BOOL:
+        if ((fits = json_is_boolean(value)))
+            *(const char **)member = json_is_true(value) ? "true" : "false";
+        break;
+    case KIND_TEXTS:
+    case KIND_TAGS:
+    case KIND_UUIDS:
+        if ((fits = json_is_array(value)))
+            take_json_texts(d, f, at, value, member);
+        break;
+    case KIND_OBJECT:
+        if ((fits = json_is_object(value))) {
+            void *sub = arena_zero(d->arena, f->sub_size);
+            take_object(d, f->sub, at, value, sub);
+            *(void **)member = sub;
+        }
+        break;
+    case KIND_OBJECTS:
+        if ((fits = json_is_array(value)))
+            take_objects(d, f, at, value, member);
+        break;
+    default:
+        if ((fits = (text = json_text(d, value))))
+            value_text(d, f, at, text, member);
+    }
+    if (!fits)
+        wrong_type(d, at, value_expected[f->kind], value);
+}
+
+static const struct field *find_from(const struct field *table, enum field_from from, const char *name)
+{
+    for (const struct field *f = table; f->name; f++)
+        if (f->from == from && strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+/* `at` is NULL for the body itself; `object` is NULL when there is no body. */
+static void take_object(struct decoder *d, const struct field *table, const struct place *at,
+                        const json_t *object, void *out)
+{
+    size_t known = 0;
+    for (const struct field *f = table; f->name; f++) {
+        if (f->from != FROM_BODY)
+            continue;
+        struct place here = { .up = at, .name = f->name };
+        void *member = (char *)out + f->offset;
+        const json_t *value = json_object_get(object, f->name);
+        known += value != NULL;
+        if (value && !json_is_null(value))
+            take_json(d, f, &here, value, member);
+        else
+            take_absent(d, f, &here, member);
+    }
+    if (known == json_object_size(object))
+        return;
+    for (void *i = json_object_iter((json_t *)object); i; i = json_object_iter_next((json_t *)object, i)) {
+        const char *name = json_object_iter_key(i);
+        struct place here = { .up = at, .name = name };
+        if (!find_from(table, FROM_BODY, name))
+            value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a field of this %s", at ? "object" : "body");
+    }
+}
+
+static enum err take_body(struct decoder *d, const struct field *table, void *out)
+{
+    json_t *body = NULL;
+    bool required = false;
+    for (const struct field *f = table; f->name; f++)
+        required |= f->from == FROM_BODY && f->required;
+    if (d->in->body_len > 0 || required)
+        TRY(parse_body(d->in->body ? d->in->body : "", d->in->body_len, d->in->depth_limit, d->arena, &body,
+                       d->p));
+    take_object(d, table, NULL, body, out);
+    json_decref(body);
+    return OK;
+}
+
+/* ---- path and query ---- */
+
+/* The values of that name, in their order. */
+static size_t find_values(const struct pairs *pairs, const char *name, const char **values)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pairs->count; i++)
+        if (strcmp(pairs->items[i].name, name) == 0)
+            values[count++] = pairs->items[i].value;
+    return count;
+}
+
+static void take_pairs(struct decoder *d, const struct field *table, enum field_from from,
+                       const struct pairs *pairs, void *out)
+{
+    size_t known = 0;
+    const char **values = pairs->count ? arena_alloc(d->arena, pairs->count * sizeof *values) : NULL;
+    for (const struct field *f = table; f->name; f++) {
+        if (f->from != from)
+            continue;
+        struct place here = { .name = f->name };
+        void *member = (char *)out + f->offset;
+        size_t count = find_values(pairs, f->name, values);
+        known += count;
+        if (count == 0)
+            take_absent(d, f, &here, member);
+        else if (is_list(f->kind))
+            value_split(d, f, &here, values, count, member);
+        else if (count > 1)
+            value_bad(d, &here, FAULT_REPEATED, "is given %zu times", count);
+        else
+            value_spelled(d, f, &here, values[0], member);
+    }
+    if (from != FROM_QUERY || known == pairs->count)
+        return;
+    for (size_t i = 0; i < pairs->count; i++) {
+        struct place here = { .name = pairs->items[i].name };
+        if (!find_from(table, FROM_QUERY, here.name))
+            value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a parameter of this path");
+    }
+}
+
+enum err field_decode(const struct field *table, const struct field_input *in, struct arena *arena, void *out,
+                      struct problem *p)
+{
+    static const struct pairs none;
+    struct decoder d = { .in = in, .arena = arena, .p = p };
+    int before = p->count;
+    TRY(take_body(&d, table, out));
+    take_pairs(&d, table, FROM_PATH, in->path ? in->path : &none, out);
+    take_pairs(&d, table, FROM_QUERY, in->query ? in->query : &none, out);
+    return p->count == before ? OK : ERR_INVALID_FIELDS;
+}
+
+const struct field *field_find(const struct field *table, const char *name)
+{
+    for (const struct field *f = table; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}

@@ -1,0 +1,149 @@
+/* Decoded fields as parameters of statements: the texts that PostgreSQL reads. */
+#include "server/json/field.h"
+
+#include "core/cursor.h"
+
+static const char *array_literal(const struct texts *list, struct arena *arena)
+{
+    struct buf out = { .arena = arena };
+    buf_char(&out, '{');
+    for (size_t i = 0; i < list->count; i++) {
+        buf_text(&out, i ? ",\"" : "\"");
+        for (const char *c = list->items[i]; *c; c++) {
+            if (*c == '"' || *c == '\\')
+                buf_char(&out, '\\');
+            buf_char(&out, *c);
+        }
+        buf_char(&out, '"');
+    }
+    buf_char(&out, '}');
+    return buf_string(&out);
+}
+
+static void put_object(struct buf *out, const struct field *table, const void *values);
+
+static void put_objects(struct buf *out, const struct field *f, const struct objects *list)
+{
+    buf_char(out, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        if (i)
+            buf_char(out, ',');
+        put_object(out, f->sub, (const char *)list->items + i * f->sub_size);
+    }
+    buf_char(out, ']');
+}
+
+static void put_texts(struct buf *out, const struct texts *list)
+{
+    buf_char(out, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        if (i)
+            buf_char(out, ',');
+        buf_json_string(out, list->items[i]);
+    }
+    buf_char(out, ']');
+}
+
+/* The value as JSON; an absent one is null. */
+static void put_value(struct buf *out, const struct field *f, const void *member)
+{
+    const char *text;
+    switch (f->kind) {
+    case KIND_INT:
+        if (*(const int64_t *)member == FIELD_NO_INT)
+            buf_text(out, "null");
+        else
+            buf_fmt(out, "%lld", (long long)*(const int64_t *)member);
+        break;
+    case KIND_NUMBER:
+    case KIND_BOOL:
+        text = *(const char *const *)member;
+        buf_text(out, text ? text : "null");
+        break;
+    case KIND_TEXTS:
+    case KIND_TAGS:
+    case KIND_UUIDS:
+        if (((const struct texts *)member)->items)
+            put_texts(out, member);
+        else
+            buf_text(out, "null");
+        break;
+    case KIND_OBJECT:
+        if (*(void *const *)member)
+            put_object(out, f->sub, *(void *const *)member);
+        else
+            buf_text(out, "null");
+        break;
+    case KIND_OBJECTS:
+        if (((const struct objects *)member)->items)
+            put_objects(out, f, member);
+        else
+            buf_text(out, "null");
+        break;
+    case KIND_CURSOR:
+        buf_text(out, "null"); /* never part of an object */
+        break;
+    default:
+        buf_json_string(out, *(const char *const *)member);
+    }
+}
+
+static void put_object(struct buf *out, const struct field *table, const void *values)
+{
+    buf_char(out, '{');
+    for (const struct field *f = table; f->name; f++) {
+        if (f != table)
+            buf_char(out, ',');
+        buf_fmt(out, "\"%s\":", f->name);
+        put_value(out, f, (const char *)values + f->offset);
+    }
+    buf_char(out, '}');
+}
+
+/* "cursor_1" is the first value of the field "cursor". */
+static const char *cursor_part(const struct field *table, const void *values, const char *name)
+{
+    for (const struct field *f = table; f->name; f++) {
+        size_t len = strlen(f->name);
+        if (f->kind != KIND_CURSOR || strncmp(f->name, name, len) != 0 || name[len] != '_')
+            continue;
+        const struct cursor_values *cursor = (const void *)((const char *)values + f->offset);
+        int part = name[len + 1] - '1';
+        if (part >= 0 && part < cursor->count && name[len + 2] == '\0')
+            return cursor->value[part];
+    }
+    return NULL;
+}
+
+const char *field_param(const struct field *table, const void *values, const char *name, struct arena *arena)
+{
+    const struct field *f = field_find(table, name);
+    if (!f)
+        return cursor_part(table, values, name);
+    const void *member = (const char *)values + f->offset;
+    struct buf out = { .arena = arena };
+    switch (f->kind) {
+    case KIND_INT:
+        return *(const int64_t *)member == FIELD_NO_INT
+                   ? NULL
+                   : arena_fmt(arena, "%lld", (long long)*(const int64_t *)member);
+    case KIND_TEXTS:
+    case KIND_TAGS:
+    case KIND_UUIDS:
+        return ((const struct texts *)member)->items ? array_literal(member, arena) : NULL;
+    case KIND_OBJECT:
+        if (!*(void *const *)member)
+            return NULL;
+        break;
+    case KIND_OBJECTS:
+        if (!((const struct objects *)member)->items)
+            return NULL;
+        break;
+    case KIND_CURSOR:
+        return NULL;
+    default:
+        return *(const char *const *)member;
+    }
+    put_value(&out, f, member);
+    return buf_string(&out);
+}

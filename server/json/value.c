@@ -1,0 +1,412 @@
+/* Single values of a request, checked by their field's row and stored where the row says. */
+#include "server/json/value.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "core/cursor.h"
+#include "core/time_text.h"
+#include "core/utf8.h"
+#include "core/uuid.h"
+#include "server/json/parse.h"
+
+enum { NAME_SHOWN = 64, PLACES_SHOWN = 100 };
+
+const char *const value_expected[] = {
+    [KIND_TEXT] = "a text",
+    [KIND_LINE] = "a text",
+    [KIND_INT] = "a whole number",
+    [KIND_NUMBER] = "a number",
+    [KIND_BOOL] = "true or false",
+    [KIND_TIME] = "a time as text",
+    [KIND_UUID] = "a UUID as text",
+    [KIND_CHOICE] = "a text",
+    [KIND_TEXTS] = "a list of texts",
+    [KIND_TAGS] = "a list of texts",
+    [KIND_UUIDS] = "a list of UUIDs",
+    [KIND_OBJECT] = "an object",
+    [KIND_OBJECTS] = "a list of objects",
+    [KIND_CURSOR] = "a cursor as text",
+};
+
+static void place_text(struct buf *out, const struct place *at)
+{
+    if (at->up)
+        place_text(out, at->up);
+    if (!at->name) {
+        buf_fmt(out, "[%zu]", at->index);
+        return;
+    }
+    if (out->len > 0)
+        buf_char(out, '.');
+    size_t len = strlen(at->name);
+    buf_add(out, at->name, utf8_cut(at->name, len, NAME_SHOWN));
+    if (len > NAME_SHOWN)
+        buf_text(out, "…");
+}
+
+void value_bad(struct decoder *d, const struct place *at, enum fault fault, const char *fmt, ...)
+{
+    if (d->p->count >= PLACES_SHOWN) { /* the problem keeps no more: do not build what nobody sees */
+        d->p->count++;
+        return;
+    }
+    struct buf place = { .arena = d->arena };
+    place_text(&place, at);
+    va_list args;
+    va_start(args, fmt);
+    const char *detail = arena_vfmt(d->arena, fmt, args);
+    va_end(args);
+    (void)problem_field(d->p, buf_string(&place), fault, "%s", detail);
+}
+
+/* A max below min is no upper limit; so a row that says nothing (0 and 0) has none either. */
+static bool has_max(const struct field *f)
+{
+    return f->max >= f->min && (f->max != 0 || f->min != 0);
+}
+
+static const char *range_text(struct decoder *d, const struct field *f)
+{
+    if (has_max(f))
+        return arena_fmt(d->arena, "from %lld to %lld", (long long)f->min, (long long)f->max);
+    return arena_fmt(d->arena, "at least %lld", (long long)f->min);
+}
+
+/* ---- texts ---- */
+
+static bool breaks_line(uint32_t c)
+{
+    return (c >= '\n' && c <= '\r') || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+struct text_rule {
+    int64_t min, max; /* characters; max 0: no limit */
+    bool one_line, tag;
+};
+
+static bool check_text(struct decoder *d, const struct place *at, const char *text, struct text_rule rule)
+{
+    int64_t count = 0;
+    bool visible = false;
+    for (const char *next = text; *next; count++) {
+        uint32_t c = utf8_next(&next);
+        if (c > ' ' && c < 0x7f && !rule.tag) { /* nearly every character */
+            visible = true;
+            continue;
+        }
+        if (rule.one_line && breaks_line(c)) {
+            value_bad(d, at, FAULT_SEVERAL_LINES, "must be one line");
+            return false;
+        }
+        if (utf8_is_control(c) && (rule.tag || (c != '\t' && c != '\n'))) {
+            value_bad(d, at, FAULT_CONTROL_CHARACTER, "holds the control character U+%04X", (unsigned)c);
+            return false;
+        }
+        if (rule.tag && c == ',') {
+            value_bad(d, at, FAULT_WRONG_TYPE, "holds a comma, which separates tags");
+            return false;
+        }
+        visible |= !utf8_is_space(c);
+    }
+    if (count < rule.min) {
+        value_bad(d, at, FAULT_TOO_SHORT, "has %lld characters, must have at least %lld", (long long)count,
+                  (long long)rule.min);
+        return false;
+    }
+    if (rule.max > 0 && count > rule.max) {
+        value_bad(d, at, FAULT_TOO_LONG, "has %lld characters, may have at most %lld", (long long)count,
+                  (long long)rule.max);
+        return false;
+    }
+    if (rule.min > 0 && !visible) {
+        value_bad(d, at, FAULT_TOO_SHORT, "holds nothing but white space");
+        return false;
+    }
+    return true;
+}
+
+static bool check_uuid(struct decoder *d, const struct place *at, const char *text, const char **out)
+{
+    char uuid[UUID_SIZE];
+    if (!uuid_parse(text, uuid)) {
+        value_bad(d, at, FAULT_INVALID_UUID, "is not a UUID such as 01890a5d-ac96-774b-bcce-b302099a8057");
+        return false;
+    }
+    *out = arena_copy(d->arena, uuid, UUID_SIZE - 1);
+    return true;
+}
+
+static void take_time(struct decoder *d, const struct place *at, const char *text, const char **out)
+{
+    int64_t us;
+    if (!time_text_parse(text, &us)) {
+        size_t len = strlen(text); /* "…T10:00:00 02:00": a query turned its + into a space */
+        bool lost_plus = len >= sizeof "2026-06-04T10:00:00 02:00" - 1 && text[len - 6] == ' ';
+        value_bad(d, at, FAULT_INVALID_TIME, "is not an RFC 3339 time such as 2026-06-04T10:00:00Z%s",
+                  lost_plus ? " (in a query, + is written %2B)" : "");
+        return;
+    }
+    char full[TIME_TEXT_SIZE];
+    time_text_full(us, full);
+    *out = arena_copy(d->arena, full, TIME_TEXT_SIZE - 1);
+}
+
+static void take_choice(struct decoder *d, const struct field *f, const struct place *at, const char *text,
+                        const char **out)
+{
+    for (const char *const *choice = f->choices; *choice; choice++)
+        if (strcmp(text, *choice) == 0) {
+            *out = *choice;
+            return;
+        }
+    struct buf list = { .arena = d->arena };
+    for (const char *const *choice = f->choices; *choice; choice++)
+        buf_fmt(&list, "%s%s", choice == f->choices ? "" : ", ", *choice);
+    value_bad(d, at, FAULT_NOT_A_CHOICE, "must be one of %s", buf_string(&list));
+}
+
+/* ---- numbers ---- */
+
+enum whole { WHOLE, NOT_WHOLE, WHOLE_TOO_LARGE };
+
+/* A JSON number is whole by its value, not by its spelling: 2, 2.0, 20e-1. Decided on the digits, so that
+ * none is rounded away. `lexeme` has passed parse_number_scan. */
+static enum whole whole_number(const char *lexeme, int64_t *out)
+{
+    char digits[NUMBER_CHARS];
+    long count = 0, point = -1;
+    bool negative = *lexeme == '-';
+    const char *c = lexeme + negative;
+    for (; *c && *c != 'e' && *c != 'E'; c++) {
+        if (*c == '.')
+            point = count;
+        else
+            digits[count++] = *c;
+    }
+    point = (point < 0 ? count : point) + (*c ? strtol(c + 1, NULL, 10) : 0);
+    while (count > 0 && digits[count - 1] == '0')
+        count--;
+    if (count > point)
+        return count == 0 ? (*out = 0, WHOLE) : NOT_WHOLE;
+    uint64_t limit = (uint64_t)INT64_MAX + negative;
+    uint64_t value = 0;
+    for (long i = 0; i < point && (value > 0 || i < count); i++) {
+        uint64_t digit = i < count ? (uint64_t)(digits[i] - '0') : 0;
+        if (value > (limit - digit) / 10)
+            return WHOLE_TOO_LARGE;
+        value = value * 10 + digit;
+    }
+    *out = negative ? (int64_t)(0 - value) : (int64_t)value;
+    return WHOLE;
+}
+
+static void take_int(struct decoder *d, const struct field *f, const struct place *at, const char *lexeme,
+                     int64_t *out)
+{
+    int64_t value = 0;
+    enum whole whole = whole_number(lexeme, &value);
+    if (whole == NOT_WHOLE)
+        value_bad(d, at, FAULT_WRONG_TYPE, "must be a whole number, is %s", lexeme);
+    else if (whole == WHOLE_TOO_LARGE || value == FIELD_NO_INT || (has_max(f) && value > f->max) ||
+             ((f->min != 0 || f->max != 0) && value < f->min))
+        value_bad(d, at, FAULT_OUT_OF_RANGE, "must be %s, is %s",
+                  f->min || f->max ? range_text(d, f) : "a whole number of 64 bits", lexeme);
+    else
+        *out = value;
+}
+
+static void take_number(struct decoder *d, const struct field *f, const struct place *at, const char *lexeme,
+                        const char **out)
+{
+    double value = f->min || f->max ? strtod(lexeme, NULL) : 0;
+    if ((f->min || f->max) && (value < (double)f->min || (has_max(f) && value > (double)f->max)))
+        value_bad(d, at, FAULT_OUT_OF_RANGE, "must be %s, is %s", range_text(d, f), lexeme);
+    else
+        *out = arena_text(d->arena, lexeme);
+}
+
+void value_number(struct decoder *d, const struct field *f, const struct place *at, const char *lexeme,
+                  void *member)
+{
+    if (f->kind == KIND_INT)
+        take_int(d, f, at, lexeme, member);
+    else
+        take_number(d, f, at, lexeme, member);
+}
+
+/* ---- cursors ---- */
+
+static bool value_fits(const struct field *row, const char *value)
+{
+    int64_t number;
+    char uuid[UUID_SIZE];
+    size_t used, len = strlen(value);
+    switch (row->kind) {
+    case KIND_TIME:
+        return time_text_parse(value, &number);
+    case KIND_UUID:
+        return uuid_parse(value, uuid);
+    case KIND_NUMBER:
+        return parse_number_scan(value, len, &used) == NUMBER_OK && used == len;
+    case KIND_INT:
+        return parse_number_scan(value, len, &used) == NUMBER_OK && used == len &&
+               whole_number(value, &number) == WHOLE;
+    default:
+        return true;
+    }
+}
+
+static void take_cursor(struct decoder *d, const struct field *f, const struct place *at, const char *text,
+                        struct cursor_values *out)
+{
+    struct cursor_values values;
+    bool good = cursor_decode(text, d->in->cursor_scope, d->arena, &values);
+    if (good && f->sub) {
+        int i = 0;
+        for (; f->sub[i].name && i < values.count; i++)
+            good &= value_fits(&f->sub[i], values.value[i]);
+        good &= !f->sub[i].name && i == values.count;
+    }
+    if (good)
+        *out = values;
+    else
+        value_bad(d, at, FAULT_INVALID_CURSOR,
+                  "is not a next_cursor that a page of this list with these filters gave");
+}
+
+/* ---- lists ---- */
+
+bool value_count(struct decoder *d, const struct field *f, const struct place *at, size_t count)
+{
+    if ((int64_t)count < f->min) {
+        value_bad(d, at, FAULT_TOO_FEW, "has %zu items, must have at least %lld", count, (long long)f->min);
+        return false;
+    }
+    if (has_max(f) && (int64_t)count > f->max) {
+        value_bad(d, at, FAULT_TOO_MANY, "has %zu items, may have at most %lld", count, (long long)f->max);
+        return false;
+    }
+    return true;
+}
+
+struct ranked {
+    const char *text;
+    size_t index;
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+    const struct ranked *a = left, *b = right;
+    int order = strcmp(a->text, b->text);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+/* Sorts, because a list may be long. */
+static void check_twice(struct decoder *d, const struct place *at, struct ranked *items, size_t count)
+{
+    qsort(items, count, sizeof *items, compare_ranked);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(items[i].text, items[i - 1].text) == 0) {
+            struct place item = { .up = at, .index = items[i].index };
+            value_bad(d, &item, FAULT_DUPLICATE_ITEM, "is in the list already, at [%zu]", items[i - 1].index);
+        }
+}
+
+void value_texts(struct decoder *d, const struct field *f, const struct place *at, const char **items,
+                 size_t count, struct texts *out)
+{
+    struct text_rule rule = { .min = 1, .max = f->item_max, .one_line = true, .tag = f->kind == KIND_TAGS };
+    struct ranked *good = arena_alloc(d->arena, count * sizeof *good);
+    size_t good_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct place item = { .up = at, .index = i };
+        if (items[i] && (f->kind == KIND_UUIDS ? check_uuid(d, &item, items[i], &items[i])
+                                               : check_text(d, &item, items[i], rule)))
+            good[good_count++] = (struct ranked){ items[i], i };
+    }
+    if (good_count > 1)
+        check_twice(d, at, good, good_count);
+    *out = (struct texts){ .count = count, .items = items };
+}
+
+void value_split(struct decoder *d, const struct field *f, const struct place *at, const char *const *values,
+                 size_t count, struct texts *out)
+{
+    size_t total = count;
+    for (size_t i = 0; i < count; i++)
+        for (const char *c = values[i]; (c = strchr(c, ',')); c++)
+            total++;
+    if (!value_count(d, f, at, total))
+        return;
+    const char **items = arena_alloc(d->arena, total * sizeof *items);
+    size_t filled = 0;
+    for (size_t i = 0; i < count; i++)
+        for (const char *start = values[i];; start++) {
+            size_t len = strcspn(start, ",");
+            items[filled++] = arena_copy(d->arena, start, len);
+            start += len;
+            if (!*start)
+                break;
+        }
+    value_texts(d, f, at, items, total, out);
+}
+
+/* ---- one value ---- */
+
+void value_text(struct decoder *d, const struct field *f, const struct place *at, const char *text,
+                void *member)
+{
+    switch (f->kind) {
+    case KIND_TIME:
+        take_time(d, at, text, member);
+        break;
+    case KIND_UUID:
+        (void)check_uuid(d, at, text, member);
+        break;
+    case KIND_CHOICE:
+        take_choice(d, f, at, text, member);
+        break;
+    case KIND_CURSOR:
+        take_cursor(d, f, at, text, member);
+        break;
+    default:
+        if (check_text(d, at, text,
+                       (struct text_rule){ f->min, has_max(f) ? f->max : 0, f->kind == KIND_LINE, false }))
+            *(const char **)member = text;
+    }
+}
+
+void value_spelled(struct decoder *d, const struct field *f, const struct place *at, const char *text,
+                   void *member)
+{
+    size_t len = strlen(text);
+    size_t used = 0;
+    enum parse_number_fault fault;
+    switch (f->kind) {
+    case KIND_INT:
+    case KIND_NUMBER:
+        fault = parse_number_scan(text, len, &used);
+        if (fault == NUMBER_SYNTAX || used != len)
+            value_bad(d, at, FAULT_WRONG_TYPE, "must be %s", value_expected[f->kind]);
+        else if (fault == NUMBER_RANGE)
+            value_bad(d, at, FAULT_OUT_OF_RANGE, "has more than %d characters or does not fit a double",
+                      NUMBER_CHARS);
+        else
+            value_number(d, f, at, text, member);
+        break;
+    case KIND_BOOL:
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+            value_bad(d, at, FAULT_WRONG_TYPE, "must be true or false");
+        else
+            *(const char **)member = text;
+        break;
+    case KIND_TEXTS:
+    case KIND_TAGS:
+    case KIND_UUIDS:
+        value_split(d, f, at, &text, 1, member);
+        break;
+    default:
+        value_text(d, f, at, text, member);
+    }
+}

@@ -1,0 +1,111 @@
+/* One event loop: the file descriptors and timers of one thread. Loops share nothing. */
+#include "server/loop.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EVENTS_A_TURN = 64 };
+
+static int64_t clock_us(clockid_t id)
+{
+    struct timespec ts;
+    clock_gettime(id, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t loop_clock_us(void)
+{
+    return clock_us(CLOCK_MONOTONIC);
+}
+
+int64_t loop_wall_us(void)
+{
+    return clock_us(CLOCK_REALTIME);
+}
+
+bool loop_open(struct loop *l)
+{
+    l->epoll = epoll_create1(EPOLL_CLOEXEC);
+    l->now_us = loop_clock_us();
+    l->first = l->last = NULL;
+    return l->epoll >= 0;
+}
+
+void loop_close(struct loop *l)
+{
+    close(l->epoll);
+}
+
+void loop_watch(struct loop *l, struct watch *w, uint32_t events)
+{
+    if (events == w->events)
+        return;
+    int op = !events ? EPOLL_CTL_DEL : w->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    struct epoll_event e = { .events = events, .data.ptr = w };
+    if (epoll_ctl(l->epoll, op, w->fd, &e) != 0) {
+        fprintf(stderr, "daybookd: epoll_ctl: %s\n", strerror(errno));
+        abort(); /* a descriptor registered twice or closed early: a defect, not a condition */
+    }
+    w->events = events;
+}
+
+void loop_timer_off(struct loop *l, struct timer *t)
+{
+    if (!t->armed)
+        return;
+    *(t->prev ? &t->prev->next : &l->first) = t->next;
+    *(t->next ? &t->next->prev : &l->last) = t->prev;
+    t->armed = false;
+}
+
+void loop_timer(struct loop *l, struct timer *t, int64_t delay_us)
+{
+    loop_timer_off(l, t);
+    t->at_us = l->now_us + delay_us;
+    struct timer *before = l->last;
+    while (before && before->at_us > t->at_us)
+        before = before->prev;
+    t->prev = before;
+    t->next = before ? before->next : l->first;
+    *(before ? &before->next : &l->first) = t;
+    *(t->next ? &t->next->prev : &l->last) = t;
+    t->armed = true;
+}
+
+static int wait_ms(const struct loop *l, int64_t most_us)
+{
+    int64_t us = most_us;
+    if (l->first) {
+        int64_t due = l->first->at_us - loop_clock_us();
+        if (due < 0)
+            due = 0;
+        if (us < 0 || due < us)
+            us = due;
+    }
+    if (us < 0)
+        return -1;
+    us = (us + 999) / 1000; /* upwards: waking early would spin */
+    return us > 60000 ? 60000 : (int)us;
+}
+
+void loop_turn(struct loop *l, int64_t most_us)
+{
+    struct epoll_event events[EVENTS_A_TURN];
+    int n = epoll_wait(l->epoll, events, EVENTS_A_TURN, wait_ms(l, most_us));
+    l->now_us = loop_clock_us();
+    for (int i = 0; i < n; i++) {
+        struct watch *w = events[i].data.ptr;
+        if (w->events) /* an earlier event of this turn may have removed it */
+            w->ready(w, events[i].events);
+    }
+    while (l->first && l->first->at_us <= l->now_us) {
+        struct timer *t = l->first;
+        loop_timer_off(l, t);
+        t->fire(t);
+    }
+}

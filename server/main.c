@@ -1,0 +1,310 @@
+/* The commands of daybookd. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "db/admin.h"
+#include "server/config.h"
+#include "server/embedded_pg.h"
+#include "server/health_probe.h"
+#include "server/log.h"
+#include "server/serve.h"
+
+enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* What is left of the command line when the settings are taken out: the words after the command. */
+struct words {
+    int count;
+    char **list;
+};
+
+struct command {
+    const char *name, *usage, *help;
+    enum exit_code (*run)(const struct config *config, struct words *words);
+};
+
+static enum exit_code command_serve(const struct config *config, struct words *words);
+static enum exit_code command_migrate(const struct config *config, struct words *words);
+static enum exit_code command_key(const struct config *config, struct words *words);
+static enum exit_code command_health(const struct config *config, struct words *words);
+static enum exit_code command_routes(const struct config *config, struct words *words);
+
+static const struct command commands[] = {
+    { "serve", "daybookd serve [--listen ADDR:PORT] [--database-url URL | --data DIR] [SETTING...]",
+      "Migrates the database and serves until SIGTERM or SIGINT. Without --database-url it runs a private "
+      "PostgreSQL in\n"
+      "--data, which is daybook in the user's data directory (as root: /var/lib/daybook).\n",
+      command_serve },
+    { "migrate", "daybookd migrate [--database-url URL | --data DIR]",
+      "Applies the migrations that the database does not have yet.\n", command_migrate },
+    { "key",
+      "daybookd key create --owner NAME --role ROLE [--name LABEL] [--database-url URL | --data DIR]\n"
+      "       daybookd key list [--database-url URL | --data DIR]\n"
+      "       daybookd key revoke ID [--database-url URL | --data DIR]",
+      "Manages the keys of the API. `create` prints the token, which is shown only once; ROLE is agent "
+      "(reads and writes),\n"
+      "researcher (reads and proposes), reader (reads) or admin. The first key closes the service to callers "
+      "without one.\n",
+      command_key },
+    { "health", "daybookd health [--listen ADDR:PORT]",
+      "Exits with 0 when the service on that address is ready.\n", command_health },
+    { "routes", "daybookd routes", "Prints the method and path of every route.\n", command_routes },
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* ---- words ---- */
+
+static enum exit_code usage_error(const char *command, const char *problem, const char *word)
+{
+    log_failure("%s%s%s (see daybookd%s%s --help)", problem, word ? " " : "", word ? word : "",
+                command ? " " : "", command ? command : "");
+    return EXIT_USAGE;
+}
+
+static void drop(struct words *words, int at, int count)
+{
+    words->count -= count;
+    memmove(words->list + at, words->list + at + count, (size_t)(words->count - at) * sizeof *words->list);
+}
+
+/* Takes `--name value` or `--name=value` out of the words. False when the value is missing. */
+static bool take_option(struct words *words, const char *name, const char **value)
+{
+    size_t len = strlen(name);
+    for (int i = 0; i < words->count; i++) {
+        const char *word = words->list[i];
+        if (strncmp(word, name, len) != 0 || (word[len] && word[len] != '='))
+            continue;
+        if (!word[len] && i + 1 == words->count)
+            return false;
+        *value = word[len] ? word + len + 1 : words->list[i + 1];
+        drop(words, i, word[len] ? 1 : 2);
+        i--;
+    }
+    return true;
+}
+
+/* Words that nobody took are a mistake. */
+static enum exit_code no_more(const char *command, const struct words *words)
+{
+    if (!words->count)
+        return EXIT_OK;
+    return usage_error(command, words->list[0][0] == '-' ? "unknown option" : "unexpected word",
+                       words->list[0]);
+}
+
+/* ---- commands ---- */
+
+/* Room for every connection of every loop, and for people with psql. */
+static int connections_needed(const struct config *config)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t loops = config->loops ? config->loops : cores < 1 ? 1 : cores > 64 ? 64 : cores;
+    return (int)(loops * (config->write_connections + config->slow_connections + 4) + 20);
+}
+
+/* The first process of a container is deaf to signals that it does not handle: they wait until serving
+ * begins. */
+static void keep_signals_if_first(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    if (getpid() == 1)
+        sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static enum exit_code command_serve(const struct config *config, struct words *words)
+{
+    enum exit_code bad = no_more("serve", words);
+    const char *url = config->database_url;
+    bool has_keys = false;
+    if (bad)
+        return bad;
+    keep_signals_if_first();
+    signal(SIGPIPE, SIG_IGN); /* a log that nobody reads is no reason to end */
+    if (!url[0] && !embedded_pg_start(config->data, connections_needed(config), &url))
+        return EXIT_FAILED;
+    int code = EXIT_FAILED;
+    if (admin_migrate(url, &has_keys))
+        code = serve(config, url, has_keys);
+    embedded_pg_stop();
+    return code == 0 ? EXIT_OK : EXIT_FAILED;
+}
+
+static bool open_database(const struct config *config, const char **url)
+{
+    *url = config->database_url;
+    return *url[0] || embedded_pg_join(config->data, url);
+}
+
+static enum exit_code command_migrate(const struct config *config, struct words *words)
+{
+    enum exit_code bad = no_more("migrate", words);
+    const char *url;
+    if (bad)
+        return bad;
+    bool ok = open_database(config, &url) && admin_migrate(url, NULL);
+    embedded_pg_stop();
+    return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+static enum exit_code key_create(const struct config *config, struct words *words)
+{
+    const char *owner = NULL, *role = NULL, *name = NULL, *url;
+    if (!take_option(words, "--owner", &owner) || !take_option(words, "--role", &role) ||
+        !take_option(words, "--name", &name))
+        return usage_error("key", "--owner, --role and --name need a value", NULL);
+    enum exit_code bad = no_more("key", words);
+    if (bad)
+        return bad;
+    if (!owner || !role)
+        return usage_error("key", "key create needs --owner and --role", NULL);
+    bool ok =
+        open_database(config, &url) && admin_migrate(url, NULL) && admin_key_create(url, owner, role, name);
+    embedded_pg_stop();
+    return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+static enum exit_code key_list(const struct config *config, struct words *words)
+{
+    enum exit_code bad = no_more("key", words);
+    const char *url;
+    if (bad)
+        return bad;
+    bool ok = open_database(config, &url) && admin_key_list(url);
+    embedded_pg_stop();
+    return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+static enum exit_code key_revoke(const struct config *config, struct words *words)
+{
+    const char *url;
+    if (!words->count || words->list[0][0] == '-')
+        return usage_error("key", "key revoke needs the id of a key", NULL);
+    const char *id = words->list[0];
+    drop(words, 0, 1);
+    enum exit_code bad = no_more("key", words);
+    if (bad)
+        return bad;
+    bool ok = open_database(config, &url) && admin_key_revoke(url, id);
+    embedded_pg_stop();
+    return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+static enum exit_code command_key(const struct config *config, struct words *words)
+{
+    static const struct {
+        const char *name;
+        enum exit_code (*run)(const struct config *config, struct words *words);
+    } actions[] = { { "create", key_create }, { "list", key_list }, { "revoke", key_revoke } };
+    for (size_t i = 0; words->count && i < sizeof actions / sizeof *actions; i++) {
+        if (strcmp(words->list[0], actions[i].name) == 0) {
+            drop(words, 0, 1);
+            return actions[i].run(config, words);
+        }
+    }
+    return usage_error("key", "key needs create, list or revoke", NULL);
+}
+
+static enum exit_code command_health(const struct config *config, struct words *words)
+{
+    enum exit_code bad = no_more("health", words);
+    if (bad)
+        return bad;
+    return health_probe(config->listen) ? EXIT_OK : EXIT_FAILED;
+}
+
+static enum exit_code command_routes(const struct config *config, struct words *words)
+{
+    (void)config;
+    enum exit_code bad = no_more("routes", words);
+    if (!bad)
+        serve_print_routes();
+    return bad;
+}
+
+/* ---- which ---- */
+
+static void print_usage(FILE *to)
+{
+    fputs("Daybook: the memory of trading and finance-research agents, over HTTP.\n\nusage:\n", to);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(to, "       %s\n", commands[i].usage);
+    fputs("       daybookd [COMMAND] --help\n       daybookd --version\n", to);
+}
+
+static void print_help(const struct command *c)
+{
+    if (c)
+        printf("usage: %s\n\n%s", c->usage, c->help);
+    else
+        print_usage(stdout);
+    if (!c || c->run == command_serve) {
+        putchar('\n');
+        config_help(stdout);
+    }
+}
+
+/* True when the word was there. */
+static bool take_flag(struct words *words, const char *name)
+{
+    bool found = false;
+    for (int i = words->count - 1; i >= 0; i--) {
+        if (strcmp(words->list[i], name) == 0) {
+            drop(words, i, 1);
+            found = true;
+        }
+    }
+    return found;
+}
+
+static const struct command *find_command(struct words *words)
+{
+    for (int i = 0; words->count && i < COMMANDS; i++) {
+        if (strcmp(words->list[0], commands[i].name) == 0) {
+            drop(words, 0, 1);
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+static enum exit_code run_command(const struct config *config, struct words *words)
+{
+    bool help = take_flag(words, "--help") || take_flag(words, "-h");
+    const struct command *c = find_command(words);
+    if (help) {
+        print_help(c);
+        return EXIT_OK;
+    }
+    if (!c && words->count)
+        return usage_error(NULL, words->list[0][0] == '-' ? "unknown option" : "unknown command",
+                           words->list[0]);
+    if (!c) {
+        print_usage(stderr);
+        return EXIT_USAGE;
+    }
+    log_setup(config->log_level, config->log_format);
+    return c->run(config, words);
+}
+
+int main(int argc, char **argv)
+{
+    struct config config;
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("daybookd %s (%s)\n", DAYBOOK_VERSION, DAYBOOK_COMMIT);
+        return EXIT_OK;
+    }
+    if (!config_read(&config, &argc, argv))
+        return EXIT_USAGE;
+    struct words words = { .count = argc - 1, .list = argv + 1 };
+    enum exit_code code = run_command(&config, &words);
+    if (fflush(stdout) != 0 && code == EXIT_OK)
+        code = EXIT_FAILED;
+    return (int)code;
+}

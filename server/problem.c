@@ -1,0 +1,108 @@
+/* What went wrong with a request: one error from errors.def, its detail and all bad fields. */
+#include "server/problem.h"
+
+#include <ctype.h>
+
+enum { MOST_BAD_FIELDS = 100 };
+
+static const struct {
+    int status;
+    const char *name, *title;
+} errors[ERR_COUNT] = {
+    [OK] = { 200, "OK", "OK" },
+#define X(name, status, title) [ERR_##name] = { status, #name, title },
+#include "server/errors.def"
+#undef X
+};
+
+static const char *const faults[FAULT_COUNT] = {
+#define FAULT(name) [FAULT_##name] = #name,
+#include "server/errors.def"
+#undef FAULT
+};
+
+/* The codes are the names in lower case; made once, because every answer and metric uses them. */
+static char err_codes[ERR_COUNT][40], fault_codes[FAULT_COUNT][40];
+
+__attribute__((constructor)) static void codes_init(void)
+{
+    for (int e = 0; e < ERR_COUNT; e++)
+        for (size_t i = 0; errors[e].name[i] && i < sizeof err_codes[e] - 1; i++)
+            err_codes[e][i] = (char)tolower((unsigned char)errors[e].name[i]);
+    for (int f = 0; f < FAULT_COUNT; f++)
+        for (size_t i = 0; faults[f][i] && i < sizeof fault_codes[f] - 1; i++)
+            fault_codes[f][i] = (char)tolower((unsigned char)faults[f][i]);
+}
+
+enum err problem_set(struct problem *p, enum err e, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    p->detail = arena_vfmt(p->arena, fmt, args);
+    va_end(args);
+    return e;
+}
+
+enum err problem_field(struct problem *p, const char *field, enum fault fault, const char *fmt, ...)
+{
+    if (p->count++ >= MOST_BAD_FIELDS)
+        return ERR_INVALID_FIELDS;
+    struct bad_field *bad = arena_zero(p->arena, sizeof *bad);
+    bad->field = arena_text(p->arena, field);
+    bad->fault = fault;
+    va_list args;
+    va_start(args, fmt);
+    bad->detail = arena_vfmt(p->arena, fmt, args);
+    va_end(args);
+    if (p->last)
+        p->last->next = bad;
+    else
+        p->first = bad;
+    p->last = bad;
+    return ERR_INVALID_FIELDS;
+}
+
+int err_status(enum err e)
+{
+    return errors[e].status;
+}
+
+const char *err_title(enum err e)
+{
+    return errors[e].title;
+}
+
+const char *err_code(enum err e)
+{
+    return err_codes[e];
+}
+
+const char *fault_code(enum fault f)
+{
+    return fault_codes[f];
+}
+
+void problem_json(struct buf *out, enum err e, const struct problem *p, const char *request_id)
+{
+    buf_fmt(out, "{\"type\":\"urn:daybook:error:%s\",\"title\":", err_code(e));
+    buf_json_string(out, errors[e].title);
+    buf_fmt(out, ",\"status\":%d,\"code\":\"%s\",\"detail\":", errors[e].status, err_code(e));
+    if (!p->detail && p->first)
+        buf_fmt(out, "\"%d field%s not valid\"", p->count, p->count == 1 ? " is" : "s are");
+    else
+        buf_json_string(out, p->detail ? p->detail : errors[e].title);
+    buf_text(out, ",\"request_id\":");
+    buf_json_string(out, request_id);
+    if (p->first) {
+        buf_text(out, ",\"errors\":[");
+        for (const struct bad_field *bad = p->first; bad; bad = bad->next) {
+            buf_text(out, bad == p->first ? "{\"field\":" : ",{\"field\":");
+            buf_json_string(out, bad->field);
+            buf_fmt(out, ",\"code\":\"%s\",\"detail\":", fault_code(bad->fault));
+            buf_json_string(out, bad->detail);
+            buf_char(out, '}');
+        }
+        buf_char(out, ']');
+    }
+    buf_char(out, '}');
+}

@@ -1,0 +1,60 @@
+/* What went wrong with a request: one error from errors.def, its detail and all bad fields. */
+#ifndef DAYBOOK_SERVER_PROBLEM_H
+#define DAYBOOK_SERVER_PROBLEM_H
+
+#include "core/buf.h"
+
+enum err {
+    OK = 0,
+#define X(name, status, title) ERR_##name,
+#include "server/errors.def"
+#undef X
+    ERR_COUNT,
+};
+
+enum fault {
+#define FAULT(name) FAULT_##name,
+#include "server/errors.def"
+#undef FAULT
+    FAULT_COUNT,
+};
+
+struct bad_field {
+    struct bad_field *next;
+    const char *field, *detail;
+    enum fault fault;
+};
+
+struct problem {
+    struct arena *arena;
+    const char *detail; /* NULL: the title says enough */
+    struct bad_field *first, *last;
+    int count;
+};
+
+#define must_check __attribute__((warn_unused_result))
+
+/* Leaves the calling function when a step fails. */
+#define TRY(step)                  \
+    do {                           \
+        enum err try_err = (step); \
+        if (try_err != OK)         \
+            return try_err;        \
+    } while (0)
+
+/* Sets the detail and returns `e`, so that `return problem_set(p, ERR_…, "…")` reads as one step. */
+enum err problem_set(struct problem *p, enum err e, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Adds a bad field and returns ERR_INVALID_FIELDS. At most 100 are kept. `field` is copied. */
+enum err problem_field(struct problem *p, const char *field, enum fault fault, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+int err_status(enum err e);
+const char *err_title(enum err e);
+const char *err_code(enum err e);     /* "not_found" */
+const char *fault_code(enum fault f); /* "too_long" */
+
+/* The whole application/problem+json document. */
+void problem_json(struct buf *out, enum err e, const struct problem *p, const char *request_id);
+
+#endif

@@ -1,0 +1,288 @@
+/* Serving: the event loops between start and stop. */
+#include "server/serve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "db/db.h"
+#include "server/coro.h"
+#include "server/http/auth.h"
+#include "server/http/daemon.h"
+#include "server/http/route.h"
+#include "server/log.h"
+#include "server/loop.h"
+#include "server/metrics.h"
+
+enum { BACKLOG = 1024, MOST_LOOPS = 64 };
+
+/* One loop and the thread that it runs in. */
+struct worker {
+    struct loop loop;
+    pthread_t thread;
+    struct watch stop; /* an eventfd: the only thing that another thread ever says to a loop */
+    bool stopping;
+    int listen_fd;
+    const char *database_url;
+};
+
+/* ---- listening ---- */
+
+static bool is_loopback(const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET)
+        return (ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24) == 127;
+    return a->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
+/* "127.0.0.1:8080", "[::1]:8080", "localhost:0" */
+static struct addrinfo *resolve(const char *listen_text)
+{
+    char host[256];
+    const char *colon = strrchr(listen_text, ':');
+    size_t len = colon ? (size_t)(colon - listen_text) : sizeof host;
+    const char *start = listen_text;
+    if (len >= 2 && start[0] == '[' && start[len - 1] == ']') {
+        start++;
+        len -= 2;
+    }
+    if (len == 0 || len >= sizeof host || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1)) {
+        fprintf(stderr, "daybookd: --listen %s: must be ADDRESS:PORT\n", listen_text);
+        return NULL;
+    }
+    memcpy(host, start, len);
+    host[len] = '\0';
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *found = NULL;
+    int failed = getaddrinfo(host, colon + 1, &hints, &found);
+    if (failed)
+        fprintf(stderr, "daybookd: --listen %s: %s\n", listen_text, gai_strerror(failed));
+    return failed ? NULL : found;
+}
+
+static int listen_socket(const struct sockaddr *address, socklen_t len, bool shared)
+{
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int on = 1;
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (shared)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    if (bind(fd, address, len) != 0 || listen(fd, BACKLOG) != 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    return fd;
+}
+
+/* One socket for each loop on the same port; the kernel spreads the connections. */
+static bool listen_all(const struct config *config, bool has_keys, struct worker *workers, int count,
+                       char url[static 64])
+{
+    struct addrinfo *found = resolve(config->listen);
+    if (!found)
+        return false;
+    struct sockaddr_storage address = { 0 };
+    socklen_t len = found->ai_addrlen;
+    memcpy(&address, found->ai_addr, len);
+    freeaddrinfo(found);
+    struct sockaddr *a = (struct sockaddr *)&address;
+    if (!has_keys && !is_loopback(a)) {
+        fprintf(stderr,
+                "daybookd: --listen %s: without an API key only loopback is served; make one with: daybookd "
+                "key create --owner NAME --role agent\n",
+                config->listen);
+        return false;
+    }
+    /* Sockets that share a port would also share it with another daybookd of the same user: a plain one is
+     * tried first. */
+    int probe = listen_socket(a, len, false);
+    if (probe >= 0)
+        close(probe);
+    for (int i = 0; probe >= 0 && i < count; i++) {
+        workers[i].listen_fd = listen_socket(a, len, true);
+        if (workers[i].listen_fd < 0)
+            probe = -1;
+        getsockname(workers[i].listen_fd, a, &len); /* port 0 has become a real one for the others */
+    }
+    if (probe < 0) {
+        fprintf(stderr, "daybookd: cannot listen on %s: %s\n", config->listen,
+                errno == EADDRINUSE ? "the port is in use by another program" : strerror(errno));
+        return false;
+    }
+    char host[INET6_ADDRSTRLEN + 2] = "", port[8] = "";
+    getnameinfo(a, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(url, 64, a->sa_family == AF_INET6 ? "http://[%s]:%s" : "http://%s:%s", host, port);
+    return true;
+}
+
+/* ---- a worker ---- */
+
+static void on_stop(struct watch *w, uint32_t events)
+{
+    (void)events;
+    struct worker *worker = container_of(w, struct worker, stop);
+    worker->stopping = true;
+    loop_watch(&worker->loop, w, 0);
+}
+
+static void turn(struct loop *l, int64_t most_us)
+{
+    int64_t wait = http_wait_us(l->http);
+    loop_turn(l, wait < 0 || (most_us >= 0 && most_us < wait) ? most_us : wait);
+    http_run(l->http);
+    db_flush(l->db);
+    metrics_observe(l->metrics);
+    log_flush();
+}
+
+static void drain(struct loop *l)
+{
+    http_drain(l->http);
+    int64_t until = l->now_us + l->config->stop_timeout_ms * 1000;
+    while (http_in_flight(l->http) && l->now_us < until)
+        turn(l, 50 * 1000);
+    if (!http_in_flight(l->http))
+        return;
+    log_event(LOG_WARN, "stop", "%d requests did not finish in time", http_in_flight(l->http));
+    http_abandon(l->http);
+    for (int i = 0; i < 20 && http_in_flight(l->http); i++)
+        turn(l, 10 * 1000);
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct loop *l = &w->loop;
+    loop_watch(l, &w->stop, EPOLLIN);
+    while (!w->stopping)
+        turn(l, -1);
+    drain(l);
+    http_close(l->http);
+    auth_close(l->auth);
+    db_close(l->db);
+    coro_release_spares();
+    log_flush();
+    return NULL;
+}
+
+static bool worker_open(struct worker *w, int index, const struct config *config)
+{
+    w->loop.index = index;
+    w->loop.config = config;
+    w->stop.ready = on_stop;
+    w->stop.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->stop.fd < 0 || !loop_open(&w->loop))
+        return false;
+    w->loop.metrics = metrics_open(&w->loop);
+    w->loop.db = db_open(&w->loop, w->database_url);
+    w->loop.auth = auth_open(&w->loop);
+    w->loop.http = http_open(&w->loop, w->listen_fd);
+    return w->loop.http != NULL;
+}
+
+/* ---- all of them ---- */
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static void print_hints(const char *url)
+{
+    printf("\nTry:\n"
+           "  curl %s/health/ready\n"
+           "  curl -X POST %s/v1/lessons -H 'Content-Type: application/json' -d '{\"takeaway\":\"Shrink "
+           "macro probabilities by 15%%.\","
+           "\"context\":\"40 macro "
+           "calls\",\"outcome\":\"over-confident\",\"tags\":[\"calibration\"],\"evidence\":[\"log:40\"]}'\n"
+           "  curl '%s/v1/lessons/block?tags=calibration'\n"
+           "The API is described at %s/docs\n",
+           url, url, url, url);
+}
+
+/* Blocks until SIGTERM or SIGINT. Signals were blocked before any thread began, so this thread alone sees
+ * them. */
+static void wait_for_stop(const sigset_t *set)
+{
+    int which = 0;
+    sigwait(set, &which);
+    log_event(LOG_INFO, "stop", "signal=%s", which == SIGINT ? "INT" : "TERM");
+}
+
+int serve(const struct config *config, const char *database_url, bool has_keys)
+{
+    static struct worker workers[MOST_LOOPS];
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    raise_descriptor_limit();
+    route_init();
+
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int count = config->loops ? (int)config->loops
+                              : (int)(cores < 1            ? 1
+                                      : cores > MOST_LOOPS ? MOST_LOOPS
+                                                           : cores);
+    char url[64];
+    if (!listen_all(config, has_keys, workers, count, url))
+        return 1;
+    for (int i = 0; i < count; i++) {
+        workers[i].database_url = database_url;
+        if (!worker_open(&workers[i], i, config)) {
+            fprintf(stderr, "daybookd: an event loop cannot start: %s\n", strerror(errno));
+            return 1;
+        }
+    }
+    for (int i = 0; i < count; i++)
+        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+    log_event(LOG_INFO, "serving", "url=%s loops=%d version=%s keys=%s", url, count, DAYBOOK_VERSION,
+              has_keys ? "yes" : "no");
+    printf("daybook listening on %s\n", url);
+    if (config->hints || isatty(STDOUT_FILENO))
+        print_hints(url);
+    fflush(stdout);
+
+    wait_for_stop(&set);
+    for (int i = 0; i < count; i++)
+        eventfd_write(workers[i].stop.fd, 1);
+    for (int i = 0; i < count; i++) {
+        pthread_join(workers[i].thread, NULL);
+        close(workers[i].stop.fd);
+        loop_close(&workers[i].loop);
+    }
+    metrics_close();
+    log_event(LOG_INFO, "stopped", "all requests are finished");
+    log_flush();
+    return 0;
+}
+
+void serve_print_routes(void)
+{
+    route_init();
+    for (int i = 0; i < route_count(); i++)
+        printf("%s %s\n", method_name(route_at(i)->method), route_at(i)->path);
+}
