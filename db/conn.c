@@ -1,0 +1,440 @@
+/* One pipelined connection to PostgreSQL: it connects, prepares, sends, receives and comes back by itself. */
+#include "db/conn.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "db/lanes.h"
+#include "server/config.h"
+#include "server/log.h"
+
+enum {
+    CONNECT_LIMIT_US = 5 * 1000 * 1000,
+    ANSWER_GRACE_US =
+        5 * 1000 * 1000, /* beyond the statement time-out: then the server, or the way to it, is dead */
+    BACKOFF_FIRST_US = 50 * 1000,
+    BACKOFF_MOST_US = 5 * 1000 * 1000,
+};
+
+static const char *const lane_names[] = {
+    [LANE_READ] = "read", [LANE_WRITE] = "write", [LANE_SLOW] = "slow"
+};
+
+static void conn_ready(struct watch *w, uint32_t events);
+static void conn_timer(struct timer *t);
+
+void conn_init(struct conn *c, struct db *db, enum lane lane)
+{
+    c->db = db;
+    c->lane = lane;
+    c->watch.fd = -1;
+    c->watch.ready = conn_ready;
+    c->timer.fire = conn_timer;
+    c->prepared = calloc((size_t)statements_count, sizeof *c->prepared);
+}
+
+/* ---- what the server owes ---- */
+
+static void owe(struct conn *c, struct owed o)
+{
+    if (c->owed_count == c->owed_cap) {
+        unsigned cap = c->owed_cap ? c->owed_cap * 2 : 64;
+        struct owed *ring = calloc(cap, sizeof *ring);
+        for (unsigned i = 0; i < c->owed_count; i++)
+            ring[i] = c->owed[(c->owed_head + i) % c->owed_cap];
+        free(c->owed);
+        c->owed = ring;
+        c->owed_cap = cap;
+        c->owed_head = 0;
+    }
+    if (!c->owed_count) {
+        c->active_us = c->db->loop->now_us;
+        if (c->state == CONN_READY && !c->timer.armed)
+            loop_timer(c->db->loop, &c->timer,
+                       c->db->loop->config->request_timeout_ms * 1000 + ANSWER_GRACE_US);
+    }
+    c->owed[(c->owed_head + c->owed_count++) % c->owed_cap] = o;
+}
+
+static struct owed unowe(struct conn *c)
+{
+    struct owed o = c->owed[c->owed_head];
+    c->owed_head = (c->owed_head + 1) % c->owed_cap;
+    c->owed_count--;
+    return o;
+}
+
+static void op_finish(struct conn *c, struct op *op, PGresult *result, enum err err)
+{
+    c->in_flight--;
+    if (op->done)
+        op->done(op, result, err);
+    else if (result)
+        PQclear(result);
+    op_free(c->db, op);
+}
+
+/* ---- losing it ---- */
+
+static int64_t backoff_us(int failures)
+{
+    int64_t us = BACKOFF_FIRST_US;
+    for (int i = 1; i < failures && us < BACKOFF_MOST_US; i++)
+        us *= 2;
+    if (us > BACKOFF_MOST_US)
+        us = BACKOFF_MOST_US;
+    return us / 2 + random() % (us / 2 + 1); /* jitter: all connections were lost at the same moment */
+}
+
+static void conn_drop(struct conn *c)
+{
+    loop_watch(c->db->loop, &c->watch, 0);
+    loop_timer_off(c->db->loop, &c->timer);
+    if (c->held)
+        PQclear(c->held);
+    c->held = NULL;
+    if (c->pg)
+        PQfinish(c->pg);
+    c->pg = NULL;
+    c->state = CONN_DOWN;
+    c->unsynced = c->unflushed = false;
+    memset(c->prepared, 0, (size_t)statements_count * sizeof *c->prepared);
+    while (c->again) {
+        struct op *op = c->again;
+        c->again = op->next;
+        op_finish(c, op, NULL, ERR_DATABASE_UNAVAILABLE);
+    }
+    while (c->owed_count) {
+        struct owed o = unowe(c);
+        if (o.kind == OWED_RESULT && o.op) {
+            c->db->lost_ops++;
+            op_finish(c, o.op, NULL, o.op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE);
+        }
+    }
+}
+
+static void conn_lost(struct conn *c, const char *why)
+{
+    if (c->db->stopping) {
+        conn_drop(c);
+        return;
+    }
+    c->failures++;
+    size_t len = strcspn(why, "\n");
+    /* A database that is away is said once by each connection, then at ever longer intervals. */
+    if ((c->failures & (c->failures - 1)) == 0)
+        log_event(LOG_WARN, "db_lost", "lane=%s attempt=%d reason=\"%.*s\"", lane_names[c->lane], c->failures,
+                  (int)len, why);
+    conn_drop(c);
+    loop_timer(c->db->loop, &c->timer, backoff_us(c->failures));
+    if (c->lane == LANE_SLOW)
+        lane_slow_changed(c->db);
+}
+
+void conn_close(struct conn *c)
+{
+    conn_drop(c);
+    free(c->owed);
+    free(c->prepared);
+}
+
+static void conn_timer(struct timer *t)
+{
+    struct conn *c = container_of(t, struct conn, timer);
+    struct loop *l = c->db->loop;
+    if (c->state == CONN_DOWN) {
+        conn_connect(c);
+    } else if (c->state == CONN_CONNECTING) {
+        conn_lost(c, "no connection within 5 s");
+    } else if (c->owed_count) {
+        int64_t limit = l->config->request_timeout_ms * 1000 + ANSWER_GRACE_US;
+        int64_t silent = l->now_us - c->active_us;
+        if (silent >= limit)
+            conn_lost(c, "the server does not answer");
+        else
+            loop_timer(l, t, limit - silent);
+    }
+}
+
+/* ---- connecting ---- */
+
+void conn_connect(struct conn *c)
+{
+    struct loop *l = c->db->loop;
+    /* Fast statements are planned once, for indexes: a plan that was right for an empty table must not stay.
+     * Slow ones may gain by a plan for their values. */
+    const char *plans = c->lane == LANE_SLOW
+                            ? "-c jit=off"
+                            : "-c jit=off -c plan_cache_mode=force_generic_plan -c enable_seqscan=off";
+    char options[512];
+    snprintf(options, sizeof options,
+             "-c search_path=daybook,public -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=iso_8601 -c "
+             "synchronous_commit=on"
+             " -c extra_float_digits=1 -c statement_timeout=%lld"
+             " -c idle_in_transaction_session_timeout=%lld %s",
+             (long long)l->config->request_timeout_ms, (long long)l->config->request_timeout_ms + 10000,
+             plans);
+    const char *const names[] = { "dbname",  "application_name", "client_encoding",
+                                  "options", "keepalives_idle",  NULL };
+    const char *const values[] = { c->db->url, "daybookd", "UTF8", options, "30", NULL };
+    c->pg = PQconnectStartParams(names, values, 1);
+    c->state = CONN_CONNECTING;
+    loop_timer(l, &c->timer, CONNECT_LIMIT_US);
+    if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD) {
+        conn_lost(c, c->pg ? PQerrorMessage(c->pg) : "out of memory");
+        return;
+    }
+    c->watch.fd = PQsocket(c->pg);
+    loop_watch(l, &c->watch, EPOLLOUT);
+}
+
+static void conn_poll(struct conn *c)
+{
+    struct loop *l = c->db->loop;
+    /* libpq tries the addresses of a host in turn and may close this socket for another of the same number,
+     * so it is registered anew for each step. */
+    loop_watch(l, &c->watch, 0);
+    PostgresPollingStatusType want = PQconnectPoll(c->pg);
+    if (want == PGRES_POLLING_FAILED) {
+        conn_lost(c, PQerrorMessage(c->pg));
+        return;
+    }
+    c->watch.fd = PQsocket(c->pg);
+    if (want != PGRES_POLLING_OK) {
+        loop_watch(l, &c->watch, want == PGRES_POLLING_READING ? EPOLLIN : EPOLLOUT);
+        return;
+    }
+    if (PQsetnonblocking(c->pg, 1) != 0 || !PQenterPipelineMode(c->pg)) {
+        conn_lost(c, PQerrorMessage(c->pg));
+        return;
+    }
+    loop_watch(l, &c->watch, EPOLLIN);
+    loop_timer_off(l, &c->timer);
+    c->state = CONN_READY;
+    if (c->failures || c->db->reconnects)
+        log_event(LOG_INFO, "db_connected", "lane=%s attempts=%d", lane_names[c->lane], c->failures + 1);
+    c->db->reconnects += c->failures > 0;
+    c->failures = 0;
+    c->poisoned = false;
+    /* Whatever this lane may be asked is prepared now; the slow lane prepares what it meets. */
+    for (int i = 0; c->lane != LANE_SLOW && i < statements_count; i++) {
+        const struct statement *st = statements[i];
+        if (st->lane != c->lane)
+            continue;
+        if (!PQsendPrepare(c->pg, st->name, st->sql, 0, NULL)) {
+            conn_lost(c, PQerrorMessage(c->pg));
+            return;
+        }
+        c->prepared[i] = true;
+        owe(c, (struct owed){ OWED_PREPARE, NULL, st });
+    }
+    c->unsynced = true;
+    conn_flush(c);
+    if (c->lane == LANE_SLOW)
+        lane_slow_changed(c->db);
+}
+
+/* ---- sending ---- */
+
+static void sync_now(struct conn *c)
+{
+    if (!PQpipelineSync(c->pg))
+        return; /* the socket is gone; the next read says so */
+    owe(c, (struct owed){ OWED_SYNC, NULL, NULL });
+    c->unsynced = false;
+    c->unflushed = true;
+}
+
+static bool send_op(struct conn *c, struct op *op)
+{
+    const struct statement *st = op->statement;
+    if (!st) {
+        if (!PQsendQueryParams(c->pg, op->plain, 0, NULL, NULL, NULL, NULL, 0))
+            return false;
+    } else {
+        if (!c->prepared[st->index]) {
+            if (!PQsendPrepare(c->pg, st->name, st->sql, 0, NULL))
+                return false;
+            c->prepared[st->index] = true;
+            owe(c, (struct owed){ OWED_PREPARE, op, st });
+        }
+        if (!PQsendQueryPrepared(c->pg, st->name, st->param_count, op->values, NULL, NULL, 0))
+            return false;
+    }
+    owe(c, (struct owed){ OWED_RESULT, op, st });
+    c->unsynced = c->unflushed = true;
+    return true;
+}
+
+bool conn_send(struct conn *c, struct op *op)
+{
+    if (c->state != CONN_READY)
+        return false;
+    if (op->alone && c->unsynced)
+        sync_now(c);
+    c->in_flight++;
+    if (!send_op(c, op)) {
+        c->in_flight--;
+        conn_lost(c, PQerrorMessage(c->pg));
+        return false;
+    }
+    if (op->alone)
+        sync_now(c);
+    return true;
+}
+
+void conn_flush(struct conn *c)
+{
+    if (c->state != CONN_READY)
+        return;
+    if (c->unsynced)
+        sync_now(c);
+    if (!c->unflushed)
+        return;
+    int left = PQflush(c->pg);
+    if (left < 0) {
+        conn_lost(c, PQerrorMessage(c->pg));
+        return;
+    }
+    c->unflushed = left > 0;
+    loop_watch(c->db->loop, &c->watch, left ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+/* ---- receiving ---- */
+
+/* What an error of the server means to a caller; the first row whose prefix fits. */
+static const struct {
+    const char *state;
+    enum err read, write;
+    bool retryable;
+} sqlstates[] = {
+    { "57014", ERR_REQUEST_TIMEOUT, ERR_REQUEST_TIMEOUT, false }, /* statement_timeout */
+    { "40001", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, true },
+    { "40P01", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, true },
+    { "57P", ERR_DATABASE_UNAVAILABLE, ERR_OUTCOME_UNKNOWN, false }, /* shut down while it ran */
+    { "08", ERR_DATABASE_UNAVAILABLE, ERR_OUTCOME_UNKNOWN, false },
+    { "53", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false },    /* out of disk, memory, slots */
+    { "25006", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false }, /* a standby */
+    { "22", ERR_BAD_REQUEST, ERR_BAD_REQUEST,
+      false }, /* a value that the columns cannot hold, as in a forged cursor */
+    { "", ERR_INTERNAL, ERR_INTERNAL, false },
+};
+
+static enum err result_error(struct conn *c, struct op *op, const PGresult *r)
+{
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    size_t i = 0;
+    while (state && strncmp(state, sqlstates[i].state, strlen(sqlstates[i].state)) != 0)
+        i++;
+    if (!state) /* made by libpq itself: the connection broke */
+        return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
+    op->retryable = sqlstates[i].retryable;
+    enum err e = op->writes ? sqlstates[i].write : sqlstates[i].read;
+    const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+    if (e != ERR_BAD_REQUEST && !op->retryable)
+        log_event(e == ERR_INTERNAL ? LOG_ERROR : LOG_WARN, "db_error",
+                  "lane=%s statement=%s sqlstate=%s message=\"%s\"", lane_names[c->lane],
+                  op->statement ? op->statement->name : op->plain, state, message ? message : "");
+    return e;
+}
+
+static void preparation_done(struct conn *c, const struct owed *o)
+{
+    PGresult *r = c->held;
+    c->held = NULL;
+    if (PQresultStatus(r) != PGRES_COMMAND_OK) {
+        c->prepared[o->statement->index] = false;
+        if (o->op)
+            o->op->unprepared = true;
+        if (PQresultStatus(r) != PGRES_PIPELINE_ABORTED)
+            log_event(LOG_ERROR, "db_prepare", "statement=%s message=\"%s\"", o->statement->name,
+                      PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY)
+                          ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY)
+                          : "");
+    }
+    PQclear(r);
+}
+
+static void statement_done(struct conn *c, struct op *op)
+{
+    PGresult *r = c->held;
+    c->held = NULL;
+    ExecStatusType status = PQresultStatus(r);
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+        op_finish(c, op, r, OK);
+        return;
+    }
+    if (status == PGRES_PIPELINE_ABORTED && !op->unprepared && op->done && !op->alone) {
+        op->next = c->again; /* another's error: it was not run; send it alone */
+        c->again = op;
+    } else {
+        op_finish(c, op, NULL, status == PGRES_PIPELINE_ABORTED ? ERR_INTERNAL : result_error(c, op, r));
+    }
+    PQclear(r);
+}
+
+static void send_again(struct conn *c)
+{
+    struct op *list = c->again, *next;
+    c->again = NULL;
+    for (struct op *op = list; op; op = next) {
+        next = op->next;
+        op->alone = true;
+        c->in_flight--;
+        if (!op->done)
+            op_free(c->db, op);
+        else if (!conn_send(c, op)) {
+            c->in_flight++;
+            op_finish(c, op, NULL, ERR_DATABASE_UNAVAILABLE);
+        }
+    }
+}
+
+static void conn_receive(struct conn *c)
+{
+    if (!PQconsumeInput(c->pg)) {
+        conn_lost(c, PQerrorMessage(c->pg));
+        return;
+    }
+    c->active_us = c->db->loop->now_us;
+    while (c->state == CONN_READY && c->owed_count && !PQisBusy(c->pg)) {
+        PGresult *r = PQgetResult(c->pg);
+        if (r && PQresultStatus(r) == PGRES_PIPELINE_SYNC) {
+            PQclear(r);
+            assert(c->owed[c->owed_head].kind == OWED_SYNC);
+            unowe(c);
+        } else if (r) {
+            if (c->held)
+                PQclear(c->held);
+            c->held = r;
+        } else if (c->held) {
+            struct owed o = unowe(c);
+            if (o.kind == OWED_PREPARE)
+                preparation_done(c, &o);
+            else
+                statement_done(c, o.op);
+        } else {
+            conn_lost(c, PQerrorMessage(c->pg)); /* nothing where something was owed */
+            return;
+        }
+    }
+    if (c->state == CONN_READY && PQstatus(c->pg) == CONNECTION_BAD)
+        conn_lost(c, PQerrorMessage(c->pg));
+    if (c->again)
+        send_again(c);
+}
+
+static void conn_ready(struct watch *w, uint32_t events)
+{
+    struct conn *c = container_of(w, struct conn, watch);
+    if (c->state == CONN_CONNECTING) {
+        conn_poll(c);
+        return;
+    }
+    if (events & EPOLLOUT)
+        conn_flush(c);
+    if (c->state == CONN_READY && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
+        conn_receive(c);
+}

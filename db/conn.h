@@ -1,0 +1,70 @@
+/* One pipelined connection to PostgreSQL: it connects, prepares, sends, receives and comes back by itself. */
+#ifndef DAYBOOK_DB_CONN_H
+#define DAYBOOK_DB_CONN_H
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "db/statement.h"
+#include "server/loop.h"
+#include "server/problem.h"
+
+struct db;
+struct render;
+
+/* One statement on its way. It outlives a request that stops waiting for it: then `done` is NULL. */
+struct op {
+    struct op *next;
+    const struct statement *statement; /* NULL: `plain` */
+    const char *plain;                 /* BEGIN and its like */
+    const char *const *values;         /* of the parameters; borrowed from the request that waits */
+    /* Called once. `result` is NULL exactly when `err` is not OK; it belongs to the callee. */
+    void (*done)(struct op *op, PGresult *result, enum err err);
+    void *user;
+    const struct render *render; /* how its rows become the answer; with the call's memory */
+    bool writes;                 /* when the connection is lost, nobody knows whether it was done */
+    bool alone;                  /* has a sync of its own, so that no other statement's error reaches it */
+    bool retryable;              /* failed only because of another transaction */
+    bool unprepared;             /* its preparation failed */
+};
+
+enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_READY };
+
+/* What the server owes us, in order. */
+struct owed {
+    enum { OWED_PREPARE, OWED_RESULT, OWED_SYNC } kind;
+    struct op *op; /* NULL: preparation at the start */
+    const struct statement *statement;
+};
+
+struct conn {
+    struct watch watch;
+    struct timer timer; /* reconnect, or the limit of a connection attempt or of an answer */
+    struct db *db;
+    PGconn *pg;
+    enum conn_state state;
+    enum lane lane;
+    struct owed *owed; /* a ring */
+    unsigned owed_head, owed_count, owed_cap;
+    PGresult *held;   /* the result of the statement at the head, until it is complete */
+    struct op *again; /* aborted by another's error in their batch: to be sent alone */
+    bool *prepared;   /* by statement index */
+    bool unsynced, unflushed;
+    bool busy;         /* slow lane: checked out */
+    bool poisoned;     /* slow lane: its user left in the middle; roll back before the next one */
+    int failures;      /* since it last worked */
+    int64_t active_us; /* when the server last said something, or was first owed an answer */
+    int in_flight;     /* ops, for choosing the least loaded */
+};
+
+void conn_init(struct conn *c, struct db *db, enum lane lane);
+void conn_connect(struct conn *c);
+void conn_close(struct conn *c);
+
+/* Queues the statement. False: the connection is not ready and nothing was done. */
+bool conn_send(struct conn *c, struct op *op) must_check;
+/* Ends the batch and pushes it to the socket; once a turn. */
+void conn_flush(struct conn *c);
+
+#endif

@@ -1,0 +1,260 @@
+/* The database connections of one loop, by lane. */
+#include "db/lanes.h"
+
+#include <stdlib.h>
+
+#include "db/db.h"
+#include "db/stats.h"
+#include "server/config.h"
+#include "server/coro.h"
+
+enum { REPLAN_US = 10 * 1000 * 1000 };
+
+/* A plan is made once for each connection, from the sizes of the tables at that moment, and tables grow: now
+ * and then all plans are made anew. It costs a few planner runs. */
+static void replan(struct conn *c)
+{
+    struct op *op = op_new(c->db);
+    op->plain = "DISCARD PLANS";
+    op->alone = true;
+    if (c->state != CONN_READY || !conn_send(c, op))
+        op_free(c->db, op);
+}
+
+static void replan_all(struct timer *t)
+{
+    struct db *db = container_of(t, struct db, replan);
+    replan(&db->read);
+    for (int i = 0; i < db->write_count; i++)
+        replan(&db->write[i]);
+    loop_timer(db->loop, t, REPLAN_US);
+}
+
+struct db *db_open(struct loop *loop, const char *url)
+{
+    struct db *db = calloc(1, sizeof *db);
+    db->loop = loop;
+    db->url = url;
+    db->write_count = (int)loop->config->write_connections;
+    db->slow_count = (int)loop->config->slow_connections;
+    db->write = calloc((size_t)db->write_count, sizeof *db->write);
+    db->slow = calloc((size_t)db->slow_count, sizeof *db->slow);
+    conn_init(&db->read, db, LANE_READ);
+    conn_connect(&db->read);
+    for (int i = 0; i < db->write_count; i++) {
+        conn_init(&db->write[i], db, LANE_WRITE);
+        conn_connect(&db->write[i]);
+    }
+    for (int i = 0; i < db->slow_count; i++)
+        conn_init(&db->slow[i], db, LANE_SLOW); /* connected when first needed */
+    db->replan.fire = replan_all;
+    loop_timer(loop, &db->replan, REPLAN_US);
+    return db;
+}
+
+void db_close(struct db *db)
+{
+    db->stopping = true;
+    loop_timer_off(db->loop, &db->replan);
+    conn_close(&db->read);
+    for (int i = 0; i < db->write_count; i++)
+        conn_close(&db->write[i]);
+    for (int i = 0; i < db->slow_count; i++)
+        conn_close(&db->slow[i]);
+    for (struct op *op = db->spare, *next; op; op = next) {
+        next = op->next;
+        free(op);
+    }
+    free(db->write);
+    free(db->slow);
+    free(db);
+}
+
+void db_flush(struct db *db)
+{
+    conn_flush(&db->read);
+    for (int i = 0; i < db->write_count; i++)
+        conn_flush(&db->write[i]);
+    for (int i = 0; i < db->slow_count; i++)
+        conn_flush(&db->slow[i]);
+}
+
+bool db_ready(const struct db *db)
+{
+    bool writes = false;
+    for (int i = 0; i < db->write_count; i++)
+        writes |= db->write[i].state == CONN_READY;
+    return writes && db->read.state == CONN_READY;
+}
+
+struct op *op_new(struct db *db)
+{
+    struct op *op = db->spare;
+    if (op)
+        db->spare = op->next;
+    else
+        op = malloc(sizeof *op);
+    *op = (struct op){ 0 };
+    return op;
+}
+
+void op_free(struct db *db, struct op *op)
+{
+    op->next = db->spare;
+    db->spare = op;
+}
+
+/* The least loaded, so that PostgreSQL can group the commits of several connections in one flush. */
+static struct conn *write_conn(struct db *db)
+{
+    struct conn *best = NULL;
+    for (int i = 0; i < db->write_count; i++) {
+        struct conn *c = &db->write[i];
+        if (c->state == CONN_READY && (!best || c->in_flight < best->in_flight))
+            best = c;
+    }
+    return best;
+}
+
+enum err lane_send(struct db *db, struct op *op)
+{
+    struct conn *c = op->statement->lane == LANE_READ ? &db->read : write_conn(db);
+    return c && conn_send(c, op) ? OK : ERR_DATABASE_UNAVAILABLE;
+}
+
+/* ---- the slow lane ---- */
+
+static struct conn *slow_free(struct db *db)
+{
+    for (int i = 0; i < db->slow_count; i++)
+        if (db->slow[i].state == CONN_READY && !db->slow[i].busy)
+            return &db->slow[i];
+    return NULL;
+}
+
+/* False: nothing is up, nor about to be. */
+static bool slow_hope(struct db *db, bool connect)
+{
+    bool hope = false;
+    for (int i = 0; i < db->slow_count; i++) {
+        struct conn *c = &db->slow[i];
+        if (connect && c->state == CONN_DOWN && !c->timer.armed && !c->busy) {
+            conn_connect(c);
+            connect = false;
+        }
+        hope |= c->state != CONN_DOWN;
+    }
+    return hope;
+}
+
+enum err lane_take(struct call *c, struct conn **conn)
+{
+    struct db *db = c->loop->db;
+    *conn = db->waiting ? NULL : slow_free(db);
+    if (*conn) {
+        (*conn)->busy = true;
+        return OK;
+    }
+    if (!slow_hope(db, true))
+        return ERR_DATABASE_UNAVAILABLE;
+    struct lease lease = { .call = c };
+    struct lease **end = &db->waiting;
+    while (*end)
+        end = &(*end)->next;
+    *end = &lease;
+    c->lease = &lease;
+    c->coro = coro_self();
+    c->wake = OK;
+    coro_wait();
+    c->coro = NULL;
+    c->lease = NULL;
+    *conn = lease.conn;
+    return c->wake;
+}
+
+static void lease_end(struct db *db, struct lease *lease, struct conn *conn, enum err why)
+{
+    struct lease **at = &db->waiting;
+    while (*at != lease)
+        at = &(*at)->next;
+    *at = lease->next;
+    lease->conn = conn;
+    lease->call->wake = why;
+    coro_resume(lease->call->coro);
+}
+
+void lane_slow_changed(struct db *db)
+{
+    struct conn *conn;
+    while (db->waiting && (conn = slow_free(db))) {
+        conn->busy = true;
+        lease_end(db, db->waiting, conn, OK);
+    }
+    while (db->waiting && !slow_hope(db, false))
+        lease_end(db, db->waiting, NULL, ERR_DATABASE_UNAVAILABLE);
+}
+
+static void rolled_back(struct op *op, PGresult *result, enum err err)
+{
+    struct conn *conn = op->user;
+    (void)err; /* a lost connection has no transaction either */
+    if (result)
+        PQclear(result);
+    conn->busy = conn->poisoned = false;
+    lane_slow_changed(conn->db);
+}
+
+void lane_give(struct db *db, struct conn *conn)
+{
+    if (conn->poisoned && conn->state == CONN_READY) {
+        /* A statement may still be running: nobody gets this connection before the roll-back behind it is
+         * done. */
+        struct op *op = op_new(db);
+        op->plain = "ROLLBACK";
+        op->done = rolled_back;
+        op->user = conn;
+        op->alone = true;
+        if (conn_send(conn, op))
+            return;
+        op_free(db, op);
+    }
+    conn->busy = conn->poisoned = false;
+    lane_slow_changed(db);
+}
+
+bool db_call_wake(struct call *c, enum err why, bool even_writes)
+{
+    if (c->lease) {
+        lease_end(c->loop->db, c->lease, NULL, why);
+        return true;
+    }
+    if (!c->op || (c->op->writes && !even_writes))
+        return false;
+    if (c->op->writes)
+        why = ERR_OUTCOME_UNKNOWN;
+    c->op->done = NULL;
+    c->op = NULL;
+    if (c->coro) {
+        c->wake = why;
+        coro_resume(c->coro);
+    } else {
+        call_answer(c, why);
+    }
+    return true;
+}
+
+void db_stats(const struct db *db, struct db_stats *out)
+{
+    *out = (struct db_stats){ .reconnects = (int64_t)db->reconnects, .lost = (int64_t)db->lost_ops };
+    const struct {
+        const struct conn *conns;
+        int count;
+    } lanes[LANES] = { { &db->read, 1 }, { db->write, db->write_count }, { db->slow, db->slow_count } };
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < lanes[lane].count; i++) {
+            out->ready[lane] += lanes[lane].conns[i].state == CONN_READY;
+            out->in_flight[lane] += lanes[lane].conns[i].in_flight;
+        }
+    for (const struct lease *l = db->waiting; l; l = l->next)
+        out->waiting++;
+}

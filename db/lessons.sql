@@ -1,0 +1,142 @@
+-- Lessons. A row is one version; the one that was known at an instant has known_from <= instant < known_until.
+
+-- part: columns
+id, at, context, outcome, takeaway, tags, evidence, status, status in ('proposed', 'validated') as active, status_at, status_reason,
+validation, superseded_by
+-- part: filter
+owner = :owner
+and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
+and (at, id) < (coalesce(:cursor_1::timestamptz, 'infinity'), coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+and (:since::timestamptz is null or at >= :since::timestamptz)
+and (:until::timestamptz is null or at < :until::timestamptz)
+and (:tags::text[] is null or tags && :tags::text[])
+and (:tags_all::text[] is null or tags @> :tags_all::text[])
+and (:status::text is null or status = :status::text)
+and (:active::boolean is null or (status in ('proposed', 'validated')) = :active::boolean)
+and (:text::text is null or search @@ websearch_to_tsquery('english', :text::text))
+
+-- The similar ones are those that were known when this one was learned. A takeaway never changes, so its first version finds it. Keys of
+-- different owners differ, so the inner select needs no owner, which would tempt the planner away from the index of the keys.
+-- name: lesson_create :write :one
+with created as (
+    insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at,
+        similar_keys)
+    values (:owner, :new_id::uuid, 1, :at::timestamptz, :at::timestamptz, :context, :outcome, :takeaway, :tags::text[], :evidence::text[],
+            'proposed', :at::timestamptz, :similar_keys::int[])
+    returning *
+)
+select {columns},
+    (select coalesce(array_to_json(array_agg(row_to_json(s))), '[]')
+     from (select k.id, round(similarity(k.takeaway, :takeaway)::numeric, 3) as score
+           from (select id, takeaway from lessons
+                 where version = 1 and similar_keys && :similar_keys::int[] limit 400) f
+           join lessons k on k.owner = :owner and k.id = f.id and k.known_from <= :at::timestamptz and k.known_until > :at::timestamptz
+               and k.status in ('proposed', 'validated')
+           where similarity(f.takeaway, :takeaway) >= 0.6
+           order by score desc, k.id limit 5) s) as similar
+from created
+
+-- name: lesson_get :read :one
+select {columns}
+from lessons
+where owner = :owner and id = :id::uuid and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
+
+-- name: lesson_list :read :list
+select {columns}, at as _cursor_1, id as _cursor_2
+from lessons
+where {filter}
+order by at desc, id desc
+limit :limit::int + 1
+
+-- name: lesson_export :slow :list
+select {columns}, at as _cursor_1, id as _cursor_2, array_to_string(tags, ', ') as _tags, array_to_string(evidence, E'\n') as _evidence,
+    validation ->> 'metric' as _metric, validation ->> 'value' as _value, validation ->> 'baseline' as _baseline,
+    validation ->> 'sample_size' as _sample_size, validation ->> 'note' as _note
+from lessons
+where {filter}
+order by at desc, id desc
+limit :limit::int + 1
+
+-- name: lesson_history :read :list
+select status, known_from as at, status_reason as reason, validation, superseded_by, version as _cursor_1, id as _cursor_2
+from lessons
+where owner = :owner and id = :id::uuid and known_from <= :as_of::timestamptz
+  and version > coalesce(:cursor_1::int, 0) and (:cursor_2::uuid is null or id = :cursor_2::uuid)
+order by version
+limit :limit::int + 1
+
+-- name: lesson_block :read :list
+select id, takeaway
+from lessons
+where owner = :owner and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
+  and status in ('proposed', 'validated')
+  and (:status::text is null or status = :status::text)
+  and (:tags::text[] is null or tags && :tags::text[])
+order by at desc, id desc
+limit :limit::int
+
+-- name: lesson_lock :write :list
+select id, status, known_from > :at::timestamptz as too_early
+from lessons
+where owner = :owner and id = any (:ids::uuid[]) and known_until = 'infinity'
+order by id
+for update
+
+-- name: lesson_change :write :list
+with old as (
+    update lessons set known_until = :at::timestamptz
+    where owner = :owner and id = any (:ids::uuid[]) and known_until = 'infinity'
+    returning *
+)
+insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at, status_reason,
+    validation, superseded_by, similar_keys)
+select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway, tags, evidence, :to_status, :at::timestamptz, :reason,
+    coalesce(:validation::json, validation), :superseded_by::uuid, similar_keys
+from old
+returning {columns}
+
+-- Tags and evidence of the merged lessons are added behind its own, each once, in the order of the lessons.
+-- name: lesson_merge_into :write :one
+with old as (
+    update lessons set known_until = :at::timestamptz
+    where owner = :owner and id = :into::uuid and known_until = 'infinity'
+    returning *
+), parts as (
+    select 0 as rank, tags, evidence from old
+    union all
+    select array_position(:ids::uuid[], id), tags, evidence from lessons
+    where owner = :owner and id = any (:ids::uuid[]) and known_until = 'infinity'
+)
+insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at, status_reason,
+    validation, superseded_by, similar_keys)
+select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway,
+    array(select t from parts p, unnest(p.tags) with ordinality u (t, n) group by t order by min(rank * 1000000 + n)),
+    array(select t from parts p, unnest(p.evidence) with ordinality u (t, n) group by t order by min(rank * 1000000 + n)),
+    status, status_at, status_reason, validation, superseded_by, similar_keys
+from old
+returning {columns}
+
+-- name: lesson_pairs :slow :list
+with known as (
+    select id, takeaway, similar_keys
+    from lessons
+    where owner = :owner and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
+      and status in ('proposed', 'validated')
+), met as (
+    select distinct x.id as a, y.id as b
+    from (select id, unnest(similar_keys) as key from known) x
+    join (select id, unnest(similar_keys) as key from known) y on x.key = y.key and x.id < y.id
+)
+select a, b, round(similarity(p.takeaway, q.takeaway)::numeric, 3) as score, p.takeaway as takeaway_a, q.takeaway as takeaway_b
+from met join known p on p.id = a join known q on q.id = b
+where similarity(p.takeaway, q.takeaway) >= 0.45
+order by score desc, a, b
+limit 1000
+
+-- name: lesson_stale :slow :list
+select id, at, status, floor(extract(epoch from :as_of::timestamptz - status_at) / 86400)::int as age_days
+from lessons
+where owner = :owner and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
+  and status in ('proposed', 'validated') and status_at < :as_of::timestamptz - make_interval(days => :stale_days::int)
+order by status_at, id
+limit :limit::int + 1

@@ -1,0 +1,208 @@
+/* Rows and the JSON that they become, by the types of their columns. */
+#include "db/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cursor.h"
+#include "db/db.h"
+
+struct rows {
+    struct rows *next;
+    PGresult *result;
+};
+
+struct rows *rows_keep(struct call *c, PGresult *result)
+{
+    struct rows *r = arena_alloc(&c->arena, sizeof *r);
+    r->result = result;
+    r->next = c->rows;
+    c->rows = r;
+    return r;
+}
+
+void rows_release(struct call *c, struct rows *r)
+{
+    struct rows **at = &c->rows;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    PQclear(r->result);
+}
+
+int rows_count(const struct rows *r)
+{
+    return PQntuples(r->result);
+}
+
+static int column(const struct rows *r, const char *name)
+{
+    for (int i = 0; i < PQnfields(r->result); i++)
+        if (strcmp(PQfname(r->result, i), name) == 0)
+            return i;
+    fprintf(stderr, "daybookd: a statement has no column %s\n", name);
+    abort();
+}
+
+const char *rows_text(const struct rows *r, int row, const char *name)
+{
+    int col = column(r, name);
+    return PQgetisnull(r->result, row, col) ? NULL : PQgetvalue(r->result, row, col);
+}
+
+size_t rows_bytes(const struct rows *r, int row, const char *name)
+{
+    return (size_t)PQgetlength(r->result, row, column(r, name));
+}
+
+/* ---- values ---- */
+
+static void put_raw(struct buf *out, const char *text, size_t len)
+{
+    buf_add(out, text, len);
+}
+
+static void put_bool(struct buf *out, const char *text, size_t len)
+{
+    (void)len;
+    buf_json_bool(out, text[0] == 't');
+}
+
+/* JSON has no NaN and no infinity. */
+static void put_float(struct buf *out, const char *text, size_t len)
+{
+    bool number = (text[0] >= '0' && text[0] <= '9') || (text[0] == '-' && text[1] != 'I');
+    if (number)
+        buf_add(out, text, len);
+    else
+        buf_text(out, "null");
+}
+
+/* "2026-06-04 10:00:00.5+00" becomes "2026-06-04T10:00:00.5Z"; the end of time is null. */
+static void put_time(struct buf *out, const char *text, size_t len)
+{
+    if (len < 22 || text[10] != ' ') {
+        buf_text(out, "null");
+        return;
+    }
+    char *to = buf_room(out, len + 2);
+    to[0] = '"';
+    memcpy(to + 1, text, len - 3);
+    to[11] = 'T';
+    to[len - 2] = 'Z';
+    to[len - 1] = '"';
+    out->len += len;
+}
+
+/* {a,"b c"} becomes ["a","b c"]. One dimension, as all of ours. */
+static void put_array(struct buf *out, const char *text, size_t len)
+{
+    char *item = arena_alloc(out->arena, len + 1);
+    const char *p = text + 1;
+    buf_char(out, '[');
+    while (*p && *p != '}') {
+        size_t n = 0;
+        if (*p == '"') {
+            for (p++; *p && *p != '"'; p++) {
+                if (*p == '\\')
+                    p++;
+                item[n++] = *p;
+            }
+            p++;
+        } else {
+            while (*p && *p != ',' && *p != '}')
+                item[n++] = *p++;
+        }
+        buf_json_text(out, item, n);
+        if (*p == ',') {
+            buf_char(out, ',');
+            p++;
+        }
+    }
+    buf_char(out, ']');
+}
+
+/* By type; what is not listed is a JSON string. */
+static const struct {
+    Oid type;
+    void (*put)(struct buf *out, const char *text, size_t len);
+} kinds[] = {
+    { 16, put_bool },    { 20, put_raw },    { 21, put_raw },     { 23, put_raw },
+    { 1700, put_float }, { 700, put_float }, { 701, put_float },  { 114, put_raw },
+    { 3802, put_raw },   { 1184, put_time }, { 1009, put_array }, { 2951, put_array },
+};
+
+static void put_value(struct buf *out, const PGresult *res, int row, int col)
+{
+    if (PQgetisnull(res, row, col)) {
+        buf_text(out, "null");
+        return;
+    }
+    const char *text = PQgetvalue(res, row, col);
+    size_t len = (size_t)PQgetlength(res, row, col);
+    Oid type = PQftype(res, col);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].type == type) {
+            kinds[i].put(out, text, len);
+            return;
+        }
+    buf_json_text(out, text, len);
+}
+
+void rows_json(struct buf *out, const struct rows *r, int row)
+{
+    const PGresult *res = r->result;
+    char before = '{';
+    for (int col = 0; col < PQnfields(res); col++) {
+        const char *name = PQfname(res, col);
+        if (name[0] == '_')
+            continue;
+        buf_char(out, before);
+        buf_char(out, '"');
+        buf_text(out, name);
+        buf_text(out, "\":");
+        put_value(out, res, row, col);
+        before = ',';
+    }
+    buf_char(out, '}');
+}
+
+void rows_cursor(struct call *c, const struct rows *r, int row, struct cursor_values *values)
+{
+    values->count = 2;
+    values->value[0] = arena_text(&c->arena, rows_text(r, row, "_cursor_1"));
+    values->value[1] = arena_text(&c->arena, rows_text(r, row, "_cursor_2"));
+}
+
+const char *rows_time(struct arena *arena, const struct rows *r, int row, const char *name)
+{
+    struct buf out = { .arena = arena };
+    const char *text = rows_text(r, row, name);
+    put_time(&out, text, strlen(text));
+    return arena_copy(arena, out.data + 1, out.len - 2);
+}
+
+void rows_page(struct buf *out, struct call *c, const struct rows *r)
+{
+    const struct field *limit = field_find(c->route->fields, "limit");
+    int most = (int)*(const int64_t *)(const void *)((const char *)c->in + limit->offset);
+    int count = rows_count(r) > most ? most : rows_count(r);
+    buf_text(out, "{\"items\":[");
+    for (int row = 0; row < count; row++) {
+        if (row)
+            buf_char(out, ',');
+        rows_json(out, r, row);
+    }
+    buf_text(out, "],\"next_cursor\":");
+    if (rows_count(r) > most) {
+        struct cursor_values values;
+        rows_cursor(c, r, count - 1, &values);
+        buf_char(out, '"');
+        cursor_encode(out, &values, c->cursor_scope);
+        buf_char(out, '"');
+    } else {
+        buf_text(out, "null");
+    }
+    buf_char(out, '}');
+}
