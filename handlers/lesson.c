@@ -1,0 +1,439 @@
+/* Lessons of the research process, and the block of them that goes into prompts. */
+#include "core/lesson.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/similar.h"
+#include "db/db.h"
+#include "handlers/routes.h"
+
+#define LATEST "9999-12-31T23:59:59Z" /* as_of of a read that asks for no instant */
+
+struct outcome_in {
+    const char *metric, *value, *baseline, *note;
+    int64_t sample_size;
+};
+
+/* Whatever a request about lessons may carry. */
+struct lesson_in {
+    const char *id, *at, *as_of, *since, *until;
+    const char *context, *takeaway, *reason, *by, *into, *status, *active, *text, *format;
+    struct texts tags, tags_all, evidence, ids, similar_keys;
+    struct cursor_values cursor;
+    int64_t limit, max_tokens, stale_days;
+    const char *outcome;           /* of a lesson: text */
+    struct outcome_in *validation; /* of a validation: data */
+    const char *to_status, *superseded_by;
+};
+
+/* clang-format off */
+#define L(from, kind, member, ...) FIELD(from, kind, struct lesson_in, member, __VA_ARGS__)
+#define ID     L(FROM_PATH, KIND_UUID, id, .required = true)
+#define AT     L(FROM_BODY, KIND_TIME, at, .fallback = "now")
+#define AS_OF  L(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST)
+#define PAGE   L(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"), L(FROM_QUERY, KIND_CURSOR, cursor)
+#define TAGS   L(FROM_QUERY, KIND_TEXTS, tags, .min = 1, .max = 16, .item_max = 64)
+#define STATUS L(FROM_QUERY, KIND_CHOICE, status, .choices = lesson_status_names)
+#define REASON L(FROM_BODY, KIND_TEXT, reason, .min = 1, .max = 500)
+#define FILTER AS_OF, TAGS, STATUS, \
+    L(FROM_QUERY, KIND_TEXTS, tags_all, .min = 1, .max = 16, .item_max = 64), \
+    L(FROM_QUERY, KIND_BOOL, active), \
+    L(FROM_QUERY, KIND_LINE, text, .min = 1, .max = 200), \
+    L(FROM_QUERY, KIND_TIME, since), \
+    L(FROM_QUERY, KIND_TIME, until)
+#define CHANGE AT, \
+    L(COMPUTED, KIND_UUIDS, ids), L(COMPUTED, KIND_CHOICE, to_status), L(COMPUTED, KIND_UUID, superseded_by)
+
+static const struct field create_fields[] = {
+    L(FROM_BODY, KIND_LINE, takeaway, .required = true, .min = 1, .max = 300),
+    L(FROM_BODY, KIND_TEXT, context, .required = true, .min = 1, .max = 2000),
+    L(FROM_BODY, KIND_TEXT, outcome, .required = true, .min = 1, .max = 2000),
+    L(FROM_BODY, KIND_TEXTS, tags, .required = true, .min = 1, .max = 16, .item_max = 64),
+    L(FROM_BODY, KIND_TEXTS, evidence, .required = true, .min = 1, .max = 32, .item_max = 500),
+    AT,
+    L(COMPUTED, KIND_TEXTS, similar_keys),
+    END_FIELDS,
+};
+static const struct field get_fields[] = { ID, AS_OF, END_FIELDS };
+static const struct field history_fields[] = { ID, AS_OF, PAGE, END_FIELDS };
+static const struct field list_fields[] = { FILTER, PAGE, END_FIELDS };
+static const struct field export_fields[] = {
+    FILTER,
+    L(FROM_QUERY, KIND_CHOICE, format, .required = true, .choices = (const char *const[]){ "md", "jsonl", NULL }),
+    L(COMPUTED, KIND_INT, limit), L(COMPUTED, KIND_CURSOR, cursor),
+    END_FIELDS,
+};
+static const struct field block_fields[] = {
+    AS_OF, TAGS, STATUS,
+    L(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 150, .fallback = "30"),
+    L(FROM_QUERY, KIND_INT, max_tokens, .min = 50, .max = 20000, .fallback = "2000"),
+    END_FIELDS,
+};
+static const struct field curation_fields[] = {
+    L(FROM_QUERY, KIND_TIME, as_of, .fallback = "now"),
+    L(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"),
+    L(FROM_QUERY, KIND_INT, stale_days, .min = 1, .max = 3650, .fallback = "90"),
+    END_FIELDS,
+};
+
+#define O(kind, member, ...) FIELD(FROM_BODY, kind, struct outcome_in, member, __VA_ARGS__)
+static const struct field outcome_fields[] = {
+    O(KIND_LINE, metric, .required = true, .min = 1, .max = 100),
+    O(KIND_NUMBER, value, .required = true),
+    O(KIND_NUMBER, baseline),
+    O(KIND_INT, sample_size, .required = true, .min = 1, .max = 1000000000),
+    O(KIND_TEXT, note, .min = 1, .max = 500),
+    END_FIELDS,
+};
+static const struct field validate_fields[] = {
+    ID, REASON, CHANGE,
+    { .name = "outcome", .from = FROM_BODY, .kind = KIND_OBJECT, .offset = offsetof(struct lesson_in, validation), .required = true,
+      SUB(outcome_fields, struct outcome_in) },
+    L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
+    END_FIELDS,
+};
+static const struct field retire_fields[] = {
+    ID, L(FROM_BODY, KIND_TEXT, reason, .required = true, .min = 1, .max = 500), CHANGE,
+    L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
+    END_FIELDS,
+};
+static const struct field supersede_fields[] = {
+    ID, REASON, CHANGE,
+    L(FROM_BODY, KIND_UUID, by, .required = true),
+    L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
+    END_FIELDS,
+};
+static const struct field merge_fields[] = {
+    AT, REASON,
+    L(FROM_BODY, KIND_UUID, into, .required = true),
+    L(FROM_BODY, KIND_UUIDS, ids, .required = true, .min = 1, .max = 31),
+    L(COMPUTED, KIND_CHOICE, to_status), L(COMPUTED, KIND_UUID, superseded_by),
+    L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
+    END_FIELDS,
+};
+/* clang-format on */
+
+/* ---- writing ---- */
+
+static enum err created(struct call *c, const struct rows *r)
+{
+    rows_json(reply_json(c, 201), r, 0);
+    c->reply.location = arena_fmt(&c->arena, "/v1/lessons/%s", rows_text(r, 0, "id"));
+    return OK;
+}
+
+static struct texts similar(struct call *c, const char *takeaway)
+{
+    int32_t keys[SIMILAR_KEYS];
+    similar_keys(c->owner, takeaway, keys);
+    const char **items = arena_alloc(&c->arena, SIMILAR_KEYS * sizeof *items);
+    for (int i = 0; i < SIMILAR_KEYS; i++)
+        items[i] = arena_fmt(&c->arena, "%d", (int)keys[i]);
+    return (struct texts){ SIMILAR_KEYS, items };
+}
+
+static enum err lesson_create(struct call *c)
+{
+    struct lesson_in *in = c->in;
+    if (lesson_has_markup(in->takeaway))
+        return problem_field(&c->problem, "takeaway", FAULT_RESERVED_MARKUP,
+                             "must not hold the tags of the <learned_patterns> block");
+    in->similar_keys = similar(c, in->takeaway);
+    return db_render(c, &LESSON_CREATE, created);
+}
+
+/* Locks the current versions of in->ids and checks that each may become `to`. */
+static enum err lock(struct call *c, enum lesson_status to)
+{
+    struct lesson_in *in = c->in;
+    struct rows *r;
+    TRY(db_rows(c, &LESSON_LOCK, &r));
+    if ((size_t)rows_count(r) < in->ids.count)
+        return problem_set(&c->problem, ERR_NOT_FOUND, "%zu of the %zu lessons do not exist",
+                           in->ids.count - (size_t)rows_count(r), in->ids.count);
+    for (int i = 0; i < rows_count(r); i++) {
+        const char *id = rows_text(r, i, "id"), *name = rows_text(r, i, "status");
+        enum lesson_status from = LESSON_PROPOSED;
+        if (!lesson_status_find(name, &from) || !lesson_may_become(from, to))
+            return problem_set(&c->problem, ERR_INVALID_TRANSITION, "lesson %s is %s and cannot become %s",
+                               id, name, lesson_status_names[to]);
+        if (rows_text(r, i, "too_early")[0] == 't')
+            return problem_set(&c->problem, ERR_TIME_ORDER, "lesson %s was changed after %s", id, in->at);
+    }
+    in->to_status = lesson_status_names[to];
+    return OK;
+}
+
+static struct texts list_of(struct call *c, const char *a, const char *b)
+{
+    const char **items = arena_alloc(&c->arena, 2 * sizeof *items);
+    items[0] = a;
+    items[1] = b;
+    return (struct texts){ b ? 2 : 1, items };
+}
+
+static enum err changed(struct call *c, const struct rows *r)
+{
+    rows_json(reply_json(c, 200), r, 0);
+    return OK;
+}
+
+static enum err change(struct call *c, enum lesson_status to)
+{
+    struct lesson_in *in = c->in;
+    in->ids = list_of(c, in->id, NULL);
+    TRY(lock(c, to));
+    return db_render(c, &LESSON_CHANGE, changed);
+}
+
+static enum err validate_tx(struct call *c)
+{
+    return change(c, LESSON_VALIDATED);
+}
+
+static enum err retire_tx(struct call *c)
+{
+    return change(c, LESSON_RETIRED);
+}
+
+/* Both are locked at once, in one order, so that two changes cannot wait for each other. */
+static enum err supersede_tx(struct call *c)
+{
+    struct lesson_in *in = c->in;
+    in->ids = list_of(c, in->id, in->by);
+    TRY(lock(c, LESSON_SUPERSEDED)); /* the new one must be active too, which is what may be superseded */
+    in->ids = list_of(c, in->id, NULL);
+    in->superseded_by = in->by;
+    return db_render(c, &LESSON_CHANGE, changed);
+}
+
+static enum err lesson_validate(struct call *c)
+{
+    return db_tx(c, validate_tx);
+}
+
+static enum err lesson_retire(struct call *c)
+{
+    return db_tx(c, retire_tx);
+}
+
+static enum err lesson_supersede(struct call *c)
+{
+    const struct lesson_in *in = c->in;
+    if (strcmp(in->by, in->id) == 0)
+        return problem_field(&c->problem, "by", FAULT_DUPLICATE_ITEM, "a lesson cannot supersede itself");
+    return db_tx(c, supersede_tx);
+}
+
+static enum err merge_tx(struct call *c)
+{
+    struct lesson_in *in = c->in;
+    const struct texts others = in->ids;
+    const char **all = arena_alloc(&c->arena, (others.count + 1) * sizeof *all);
+    memcpy(all, others.items, others.count * sizeof *all);
+    all[others.count] = in->into;
+    in->ids = (struct texts){ others.count + 1, all };
+    TRY(lock(c, LESSON_SUPERSEDED));
+    in->ids = others;
+    struct rows *into, *merged;
+    TRY(db_one(c, &LESSON_MERGE_INTO, &into));
+    in->superseded_by = in->into;
+    TRY(db_rows(c, &LESSON_CHANGE, &merged));
+    struct buf *out = reply_json(c, 200);
+    buf_text(out, "{\"lesson\":");
+    rows_json(out, into, 0);
+    buf_text(out, ",\"merged\":[");
+    for (size_t i = 0; i < others.count; i++)
+        buf_fmt(out, "%s\"%s\"", i ? "," : "", others.items[i]);
+    buf_text(out, "]}");
+    return OK;
+}
+
+static enum err lesson_merge(struct call *c)
+{
+    const struct lesson_in *in = c->in;
+    for (size_t i = 0; i < in->ids.count; i++)
+        if (strcmp(in->ids.items[i], in->into) == 0)
+            return problem_field(&c->problem, "ids", FAULT_DUPLICATE_ITEM,
+                                 "a lesson cannot be merged into itself");
+    return db_tx(c, merge_tx);
+}
+
+/* ---- reading ---- */
+
+static enum err lesson_get(struct call *c)
+{
+    return db_reply(c, 200, &LESSON_GET);
+}
+
+static enum err lesson_list(struct call *c)
+{
+    return db_reply(c, 200, &LESSON_LIST);
+}
+
+static enum err history(struct call *c, const struct rows *r)
+{
+    const struct lesson_in *in = c->in;
+    if (rows_count(r) == 0 && in->cursor.count == 0)
+        return ERR_NOT_FOUND;
+    rows_page(reply_json(c, 200), c, r);
+    return OK;
+}
+
+static enum err lesson_history(struct call *c)
+{
+    return db_render(c, &LESSON_HISTORY, history);
+}
+
+static enum err block(struct call *c, const struct rows *r)
+{
+    const struct lesson_in *in = c->in;
+    size_t count = (size_t)rows_count(r);
+    const char **takeaways = arena_alloc(&c->arena, (count + 1) * sizeof *takeaways);
+    for (size_t i = 0; i < count; i++)
+        takeaways[i] = rows_text(r, (int)i, "takeaway");
+    struct buf text = { .arena = &c->arena };
+    struct lesson_block b = lesson_block_render(&text, takeaways, count, (size_t)in->max_tokens);
+    if (call_prefers(c, "text/plain"))
+        return reply_text(c, 200, "text/plain; charset=utf-8", buf_string(&text));
+    struct buf *out = reply_json(c, 200);
+    buf_text(out, "{\"text\":");
+    buf_json_text(out, text.data, text.len);
+    buf_fmt(out, ",\"tokens\":%zu,\"count\":%zu,\"omitted\":%zu,\"lesson_ids\":[", b.tokens, b.count,
+            b.omitted);
+    for (size_t i = b.count; i > 0; i--) /* in the order of the text: newest last */
+        buf_fmt(out, "%s\"%s\"", i < b.count ? "," : "", rows_text(r, (int)i - 1, "id"));
+    buf_text(out, "]}");
+    return OK;
+}
+
+static enum err lesson_block(struct call *c)
+{
+    return db_render(c, &LESSON_BLOCK, block);
+}
+
+static void markdown(struct buf *out, const struct rows *r, int row)
+{
+    const struct lesson_text text = {
+        .id = rows_text(r, row, "id"),
+        .at = rows_time(out->arena, r, row, "at"),
+        .takeaway = rows_text(r, row, "takeaway"),
+        .context = rows_text(r, row, "context"),
+        .outcome = rows_text(r, row, "outcome"),
+        .tags = rows_text(r, row, "_tags"),
+        .evidence = rows_text(r, row, "_evidence"),
+        .status = rows_text(r, row, "status"),
+        .status_at = rows_time(out->arena, r, row, "status_at"),
+        .status_reason = rows_text(r, row, "status_reason"),
+        .superseded_by = rows_text(r, row, "superseded_by"),
+        .metric = rows_text(r, row, "_metric"),
+        .value = rows_text(r, row, "_value"),
+        .sample_size = rows_text(r, row, "_sample_size"),
+        .baseline = rows_text(r, row, "_baseline"),
+        .note = rows_text(r, row, "_note"),
+    };
+    lesson_markdown(out, &text);
+}
+
+static void jsonl(struct buf *out, const struct rows *r, int row)
+{
+    rows_json(out, r, row);
+    buf_char(out, '\n');
+}
+
+/* Page by page, each with a statement of its own: a slow client holds no connection and no snapshot. */
+static enum err lesson_export(struct call *c)
+{
+    struct lesson_in *in = c->in;
+    bool md = strcmp(in->format, "md") == 0;
+    in->limit = 500;
+    for (bool first = true, more = true; more; first = false) {
+        struct rows *r;
+        TRY(db_rows(c, &LESSON_EXPORT, &r));
+        if (first)
+            TRY(stream_begin(c, md ? "text/markdown; charset=utf-8" : "application/x-ndjson"));
+        struct arena page = { 0 };
+        struct buf out = { .arena = &page };
+        if (first && md)
+            buf_text(&out, "# Lessons\n\n");
+        int count = rows_count(r) > in->limit ? (int)in->limit : rows_count(r);
+        for (int row = 0; row < count; row++)
+            (md ? markdown : jsonl)(&out, r, row);
+        more = rows_count(r) > count;
+        if (more) /* its texts outlive the rows: two short ones a page */
+            rows_cursor(c, r, count - 1, &in->cursor);
+        rows_release(c, r);
+        enum err err = stream_write(c, out.data, out.len);
+        arena_release(&page);
+        TRY(err);
+    }
+    return OK;
+}
+
+/* A pair that contradicts itself is a conflict; one that says nearly the same is a duplicate. */
+static void put_pair(struct buf *out, const struct rows *r, int row, const char *reason)
+{
+    buf_fmt(out, "%s{\"a\":\"%s\",\"b\":\"%s\",\"score\":%s", out->data[out->len - 1] == '[' ? "" : ",",
+            rows_text(r, row, "a"), rows_text(r, row, "b"), rows_text(r, row, "score"));
+    if (reason) {
+        buf_text(out, ",\"reason\":");
+        buf_json_string(out, reason);
+    }
+    buf_char(out, '}');
+}
+
+static enum err lesson_curation(struct call *c)
+{
+    enum { MOST_PAIRS = 1000 }; /* as the statement has it */
+    const struct lesson_in *in = c->in;
+    struct rows *pairs, *stale;
+    TRY(db_rows(c, &LESSON_PAIRS, &pairs));
+    TRY(db_rows(c, &LESSON_STALE, &stale));
+    struct buf duplicates = { .arena = &c->arena }, conflicts = { .arena = &c->arena };
+    buf_char(&duplicates, '[');
+    buf_char(&conflicts, '[');
+    int64_t duplicate_count = 0, conflict_count = 0;
+    for (int i = 0; i < rows_count(pairs); i++) {
+        const char *reason =
+            lesson_conflict(rows_text(pairs, i, "takeaway_a"), rows_text(pairs, i, "takeaway_b"), &c->arena);
+        if (reason && conflict_count++ < in->limit)
+            put_pair(&conflicts, pairs, i, reason);
+        else if (!reason && strtod(rows_text(pairs, i, "score"), NULL) >= 0.6 &&
+                 duplicate_count++ < in->limit)
+            put_pair(&duplicates, pairs, i, NULL);
+    }
+    int stale_count = rows_count(stale) > in->limit ? (int)in->limit : rows_count(stale);
+    struct buf *out = reply_json(c, 200);
+    buf_fmt(out, "{\"duplicates\":%s],\"conflicts\":%s],\"stale\":[", buf_string(&duplicates),
+            buf_string(&conflicts));
+    for (int i = 0; i < stale_count; i++) {
+        if (i)
+            buf_char(out, ',');
+        rows_json(out, stale, i);
+    }
+    buf_text(out, "],\"more\":");
+    buf_json_bool(out, rows_count(stale) > stale_count || duplicate_count > in->limit ||
+                           conflict_count > in->limit || rows_count(pairs) == MOST_PAIRS);
+    buf_char(out, '}');
+    return OK;
+}
+
+#define IN(table) .fields = table, .in_size = sizeof(struct lesson_in)
+
+const struct route lesson_routes[] = {
+    { POST, "/v1/lessons", lesson_create, IN(create_fields), .role = ROLE_RESEARCHER },
+    { GET, "/v1/lessons", lesson_list, IN(list_fields), .role = ROLE_READER },
+    { GET, "/v1/lessons/block", lesson_block, IN(block_fields), .role = ROLE_READER },
+    { GET, "/v1/lessons/export", lesson_export, IN(export_fields), .role = ROLE_READER, .waits = true },
+    { GET, "/v1/lessons/curation", lesson_curation, IN(curation_fields), .role = ROLE_READER, .waits = true },
+    { POST, "/v1/lessons/merge", lesson_merge, IN(merge_fields), .role = ROLE_AGENT, .waits = true },
+    { GET, "/v1/lessons/{id}", lesson_get, IN(get_fields), .role = ROLE_READER },
+    { GET, "/v1/lessons/{id}/history", lesson_history, IN(history_fields), .role = ROLE_READER },
+    { POST, "/v1/lessons/{id}/validate", lesson_validate, IN(validate_fields), .role = ROLE_AGENT,
+      .waits = true },
+    { POST, "/v1/lessons/{id}/retire", lesson_retire, IN(retire_fields), .role = ROLE_AGENT, .waits = true },
+    { POST, "/v1/lessons/{id}/supersede", lesson_supersede, IN(supersede_fields), .role = ROLE_AGENT,
+      .waits = true },
+    END_ROUTES,
+};
