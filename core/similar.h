@@ -6,9 +6,10 @@
 
 enum { SIMILAR_KEYS = 24 };
 
-/* Two texts share a key with a probability that depends on how many of their trigrams they share (J, as pg_trgm's
- * similarity() has it): 99.7 % for J = 0.6, 90 % for 0.45, 0.3 % for 0.05. So the index gives the candidates, whatever the number of
- * texts, and similarity() decides. The same text always has the same keys; texts of different owners never meet. */
+/* Two texts share a key with a probability that depends on how many of their trigrams they share (J, as
+ * pg_trgm's similarity() has it): 99.7 % for J = 0.6, 90 % for 0.45, 0.3 % for 0.05. So the index gives the
+ * candidates, whatever the number of texts, and similarity() decides. The same text always has the same keys;
+ * texts of different owners never meet. */
 void similar_keys(const char *owner, const char *text, int32_t keys[SIMILAR_KEYS]);
 
 #endif

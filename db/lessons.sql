@@ -66,7 +66,7 @@ order by version
 limit :limit::int + 1
 
 -- name: lesson_block :read :list
-select id, takeaway
+select id, takeaway, count(*) over () as total
 from lessons
 where owner = :owner and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
   and status in ('proposed', 'validated')
@@ -116,20 +116,26 @@ select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway,
 from old
 returning {columns}
 
+-- A key that very many lessons share would give the square of them in pairs: the first of them stand for all, and of the pairs those
+-- that share the most keys, which are the most alike, are compared.
 -- name: lesson_pairs :slow :list
 with known as (
     select id, takeaway, similar_keys
     from lessons
     where owner = :owner and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
       and status in ('proposed', 'validated')
+), keyed as materialized (
+    select id, key
+    from (select id, key, row_number() over (partition by key order by id) as place from known, unnest(similar_keys) as key) k
+    where place <= 16
 ), met as (
-    select distinct x.id as a, y.id as b
-    from (select id, unnest(similar_keys) as key from known) x
-    join (select id, unnest(similar_keys) as key from known) y on x.key = y.key and x.id < y.id
+    select x.id as a, y.id as b from keyed x join keyed y on x.key = y.key and x.id < y.id
+    group by x.id, y.id order by count(*) desc, x.id, y.id limit 5000
 )
-select a, b, round(similarity(p.takeaway, q.takeaway)::numeric, 3) as score, p.takeaway as takeaway_a, q.takeaway as takeaway_b
-from met join known p on p.id = a join known q on q.id = b
-where similarity(p.takeaway, q.takeaway) >= 0.45
+select a, b, round(score::numeric, 3) as score, takeaway_a, takeaway_b
+from (select a, b, similarity(p.takeaway, q.takeaway) as score, p.takeaway as takeaway_a, q.takeaway as takeaway_b
+      from met join known p on p.id = a join known q on q.id = b offset 0) s
+where score >= 0.45
 order by score desc, a, b
 limit 1000
 

@@ -33,11 +33,11 @@ struct lesson_in {
 #define AT     L(FROM_BODY, KIND_TIME, at, .fallback = "now")
 #define AS_OF  L(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST)
 #define PAGE   L(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"), L(FROM_QUERY, KIND_CURSOR, cursor)
-#define TAGS   L(FROM_QUERY, KIND_TEXTS, tags, .min = 1, .max = 16, .item_max = 64)
+#define TAGS   L(FROM_QUERY, KIND_TAGS, tags, .min = 1, .max = 16, .item_max = 64)
 #define STATUS L(FROM_QUERY, KIND_CHOICE, status, .choices = lesson_status_names)
 #define REASON L(FROM_BODY, KIND_TEXT, reason, .min = 1, .max = 500)
 #define FILTER AS_OF, TAGS, STATUS, \
-    L(FROM_QUERY, KIND_TEXTS, tags_all, .min = 1, .max = 16, .item_max = 64), \
+    L(FROM_QUERY, KIND_TAGS, tags_all, .min = 1, .max = 16, .item_max = 64), \
     L(FROM_QUERY, KIND_BOOL, active), \
     L(FROM_QUERY, KIND_LINE, text, .min = 1, .max = 200), \
     L(FROM_QUERY, KIND_TIME, since), \
@@ -49,7 +49,7 @@ static const struct field create_fields[] = {
     L(FROM_BODY, KIND_LINE, takeaway, .required = true, .min = 1, .max = 300),
     L(FROM_BODY, KIND_TEXT, context, .required = true, .min = 1, .max = 2000),
     L(FROM_BODY, KIND_TEXT, outcome, .required = true, .min = 1, .max = 2000),
-    L(FROM_BODY, KIND_TEXTS, tags, .required = true, .min = 1, .max = 16, .item_max = 64),
+    L(FROM_BODY, KIND_TAGS, tags, .required = true, .min = 1, .max = 16, .item_max = 64),
     L(FROM_BODY, KIND_TEXTS, evidence, .required = true, .min = 1, .max = 32, .item_max = 500),
     AT,
     L(COMPUTED, KIND_TEXTS, similar_keys),
@@ -67,7 +67,7 @@ static const struct field export_fields[] = {
 static const struct field block_fields[] = {
     AS_OF, TAGS, STATUS,
     L(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 150, .fallback = "30"),
-    L(FROM_QUERY, KIND_INT, max_tokens, .min = 50, .max = 20000, .fallback = "2000"),
+    L(FROM_QUERY, KIND_INT, max_tokens, .min = 1, .max = 20000, .fallback = "2000"),
     END_FIELDS,
 };
 static const struct field curation_fields[] = {
@@ -293,6 +293,7 @@ static enum err block(struct call *c, const struct rows *r)
     const char **takeaways = arena_alloc(&c->arena, (count + 1) * sizeof *takeaways);
     for (size_t i = 0; i < count; i++)
         takeaways[i] = rows_text(r, (int)i, "takeaway");
+    size_t total = count ? strtoul(rows_text(r, 0, "total"), NULL, 10) : 0;
     struct buf text = { .arena = &c->arena };
     struct lesson_block b = lesson_block_render(&text, takeaways, count, (size_t)in->max_tokens);
     if (call_prefers(c, "text/plain"))
@@ -301,7 +302,7 @@ static enum err block(struct call *c, const struct rows *r)
     buf_text(out, "{\"text\":");
     buf_json_text(out, text.data, text.len);
     buf_fmt(out, ",\"tokens\":%zu,\"count\":%zu,\"omitted\":%zu,\"lesson_ids\":[", b.tokens, b.count,
-            b.omitted);
+            total - b.count);
     for (size_t i = b.count; i > 0; i--) /* in the order of the text: newest last */
         buf_fmt(out, "%s\"%s\"", i < b.count ? "," : "", rows_text(r, (int)i - 1, "id"));
     buf_text(out, "]}");

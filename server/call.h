@@ -76,7 +76,7 @@ struct call {
     enum err error; /* of the answer; OK: none */
     struct reply reply;
     struct stream *stream; /* the answer is one, and has begun */
-    bool waits;            /* runs as a coroutine */
+    bool waits;            /* a coroutine runs it, and still uses it */
     bool auth_waits;       /* until the keys are loaded again */
 
     /* kept by db/ */

@@ -278,6 +278,8 @@ static bool start_watcher(void)
 {
     sigset_t all, before;
     sigfillset(&all);
+    pg.pid = 0;
+    pg.stopping = pg.tried = pg.up = false;
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int why = pthread_create(&pg.watcher, NULL, watcher, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -245,7 +245,7 @@ static bool detail_fields(struct log_line *l, const char *text)
 
 void log_line_detail(struct log_line *l, const char *text)
 {
-    if (!*text)
+    if (!*text || l->end - l->at < 64)
         return;
     if (!l->json) {
         put(l, " ", 1);

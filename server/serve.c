@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "db/db.h"
@@ -27,7 +29,7 @@
 #include "server/loop.h"
 #include "server/metrics.h"
 
-enum { BACKLOG = 1024, MOST_LOOPS = 64 };
+enum { BACKLOG = 1024, MOST_LOOPS = 64, READY_LIMIT_S = 5 };
 
 /* One loop and the thread that it runs in. */
 struct worker {
@@ -134,6 +136,8 @@ static bool listen_all(const struct config *config, bool has_keys, struct worker
 
 /* ---- a worker ---- */
 
+static sem_t loops_ready; /* posted once by each loop when it can serve */
+
 static void on_stop(struct watch *w, uint32_t events)
 {
     (void)events;
@@ -171,12 +175,18 @@ static void *work(void *arg)
     struct worker *w = arg;
     struct loop *l = &w->loop;
     loop_watch(l, &w->stop, EPOLLIN);
-    while (!w->stopping)
+    bool ready = false;
+    while (!w->stopping) {
         turn(l, -1);
+        if (!ready && db_ready(l->db) && auth_ready(l->auth)) {
+            ready = true;
+            sem_post(&loops_ready);
+        }
+    }
     drain(l);
     http_close(l->http);
+    db_close(l->db); /* tells auth that its look-up failed */
     auth_close(l->auth);
-    db_close(l->db);
     coro_release_spares();
     log_flush();
     return NULL;
@@ -221,6 +231,19 @@ static void print_hints(const char *url)
            url, url, url, url);
 }
 
+/* The URL is worth printing when requests will be served; a database that went away meanwhile does not hold
+ * it up. */
+static void wait_until_ready(int count)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += READY_LIMIT_S;
+    for (int i = 0; i < count; i++)
+        while (sem_timedwait(&loops_ready, &until) != 0)
+            if (errno != EINTR)
+                return;
+}
+
 /* Blocks until SIGTERM or SIGINT. Signals were blocked before any thread began, so this thread alone sees
  * them. */
 static void wait_for_stop(const sigset_t *set)
@@ -257,8 +280,10 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
             return 1;
         }
     }
+    sem_init(&loops_ready, 0, 0);
     for (int i = 0; i < count; i++)
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+    wait_until_ready(count);
     log_event(LOG_INFO, "serving", "url=%s loops=%d version=%s keys=%s", url, count, DAYBOOK_VERSION,
               has_keys ? "yes" : "no");
     printf("daybook listening on %s\n", url);

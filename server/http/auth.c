@@ -100,6 +100,16 @@ void auth_check(struct call *c, void (*next)(struct call *c, enum err err))
     load(a);
 }
 
+void auth_forget(struct call *c)
+{
+    struct waiting **at = &c->loop->auth->waiting;
+    while (*at && (*at)->call != c)
+        at = &(*at)->next;
+    if (*at)
+        *at = (*at)->next;
+    c->auth_waits = false;
+}
+
 static void loaded(void *user, struct key_set *keys, enum err err)
 {
     struct auth *a = user;

@@ -12,5 +12,7 @@ bool auth_ready(const struct auth *auth);
 enum err auth_early(struct call *c) must_check;
 /* Sets owner and role, then calls `next`, at once or when a key that is not known here was looked up. */
 void auth_check(struct call *c, void (*next)(struct call *c, enum err err));
+/* A call that waits for the look-up waits no longer. */
+void auth_forget(struct call *c);
 
 #endif

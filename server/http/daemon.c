@@ -9,6 +9,7 @@
 
 #include "db/db.h"
 #include "server/config.h"
+#include "server/http/auth.h"
 #include "server/http/clients.h"
 #include "server/http/dispatch.h"
 #include "server/http/exchange.h"
@@ -65,7 +66,7 @@ static void unlist(struct exchange *x)
 
 static void exchange_free(struct exchange *x)
 {
-    if (!x->completed || x->working)
+    if (!x->completed || x->call.waits)
         return;
     loop_timer_off(x->http->loop, &x->timer);
     unlist(x);
@@ -111,15 +112,16 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         return;
     account(x);
     x->completed = true;
-    if (x->working)
-        stream_gone(x); /* lets the coroutine end */
-    exchange_free(x);
+    if (x->call.waits)
+        stream_gone(x); /* lets the coroutine end, and with it the exchange */
+    else
+        exchange_free(x);
 }
 
 void exchange_finished(struct call *c)
 {
     struct exchange *x = exchange_of(c);
-    x->working = false;
+    c->waits = false;
     exchange_free(x);
 }
 
@@ -140,6 +142,16 @@ void exchange_answered(struct call *c)
     exchange_resume(x);
 }
 
+/* Ends the waiting of a call early. False: a write is under way, and its outcome will be known. */
+static bool wake(struct call *c, enum err why, bool even_writes)
+{
+    if (!c->auth_waits)
+        return db_call_wake(c, why, even_writes);
+    auth_forget(c);
+    call_answer(c, why);
+    return true;
+}
+
 static void on_time_up(struct timer *t)
 {
     struct exchange *x = container_of(t, struct exchange, timer);
@@ -148,7 +160,7 @@ static void on_time_up(struct timer *t)
         x->cut = true; /* the daemon takes no answer in the middle of a body */
         return;
     }
-    if (x->stage != STAGE_WORK || db_call_wake(&x->call, ERR_REQUEST_TIMEOUT, x->overtime))
+    if (x->stage != STAGE_WORK || wake(&x->call, ERR_REQUEST_TIMEOUT, x->overtime))
         return;
     x->overtime = true;
     loop_timer(x->http->loop, t, OVERTIME_US);

@@ -30,7 +30,6 @@ struct exchange {
     struct MHD_Connection *connection;
     enum stage stage;
     bool suspended;
-    bool working;   /* a coroutine still uses the call */
     bool completed; /* the daemon is done with it */
     bool cut;       /* too slow or too large: the connection is closed */
     bool overtime;  /* its time is up, but its write must end first */

@@ -82,6 +82,8 @@ enum err stream_write(struct call *c, const void *bytes, size_t len)
     }
     if (s->gone || s->failed)
         return ERR_BAD_REQUEST;
+    if (!len)
+        return OK;
     if (s->sent) {
         memmove(s->data, s->data + s->sent, s->len - s->sent);
         s->len -= s->sent;

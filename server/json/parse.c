@@ -344,7 +344,7 @@ static enum err duplicate_key(const struct scan *s, const char *given, size_t st
         if (memcmp(given + i, mark, MARK_BYTES) == 0)
             grown += NUMBER_GROWS;
     const char *end = s->body + stopped - grown;
-    const char *key = s->body, *key_end = s->body; /* becomes the last string before `end` */
+    const char *key = s->body + 1, *key_end = key; /* becomes the last string before `end` */
     for (const char *at = s->body; at < end; at++) {
         if (*at != '"')
             continue;
@@ -354,7 +354,7 @@ static enum err duplicate_key(const struct scan *s, const char *given, size_t st
         key_end = at;
     }
     size_t len = (size_t)(key_end - key);
-    return problem_set(s->p, ERR_DUPLICATE_KEY, "%s: the key \"%.*s%s\" is there twice", position(s, key),
+    return problem_set(s->p, ERR_DUPLICATE_KEY, "%s: the key \"%.*s%s\" is there twice", position(s, key - 1),
                        (int)utf8_cut(key, len, KEY_SHOWN), key, len > KEY_SHOWN ? "…" : "");
 }
 

@@ -40,7 +40,8 @@ static void place_text(struct buf *out, const struct place *at)
     if (out->len > 0)
         buf_char(out, '.');
     size_t len = strlen(at->name);
-    buf_add(out, at->name, utf8_cut(at->name, len, NAME_SHOWN));
+    if (len > 0)
+        buf_add(out, at->name, utf8_cut(at->name, len, NAME_SHOWN));
     if (len > NAME_SHOWN)
         buf_text(out, "…");
 }
