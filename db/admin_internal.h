@@ -8,8 +8,7 @@
 /* NULL: one line on stderr. Waits for a server that is still starting. */
 PGconn *admin_connect(const char *database_url);
 
-/* Runs one statement. NULL: it failed, and one line on stderr says so, `what` first ("the key was not made").
- */
+/* Runs one statement. NULL: it failed, and one line on stderr says so, beginning with `what`. */
 PGresult *admin_query(PGconn *pg, const char *what, const char *sql, int count, const char *const *values);
 /* The same for statements without parameters and without an answer. */
 bool admin_run(PGconn *pg, const char *what, const char *sql);

@@ -43,7 +43,7 @@ struct route {
 /* The request headers that anything here looks at. */
 struct call_headers {
     const char *authorization, *api_key, *request_id, *traceparent, *idempotency_key, *if_none_match, *accept,
-        *content_type, *content_length, *transfer_encoding, *origin, *preflight_method;
+        *content_type, *content_length, *transfer_encoding, *preflight_method;
 };
 
 struct reply {
@@ -51,7 +51,6 @@ struct reply {
     const char *content_type;
     struct buf body;
     const char *location, *allow, *etag;
-    int retry_after_s;
     bool replayed; /* the stored answer of an earlier request */
     bool close;    /* the connection is not to be used again */
 };

@@ -133,8 +133,7 @@ static int reap(pid_t pid)
     return status;
 }
 
-/* As the first process of a container, the service inherits what PostgreSQL leaves behind when it is killed.
- */
+/* The first process of a container inherits what PostgreSQL leaves behind when it is killed. */
 static void reap_strays(pid_t but)
 {
     siginfo_t info = { 0 };

@@ -27,8 +27,7 @@ struct pg_install {
     char bin[PG_PATH];
 };
 
-/* The newest PostgreSQL with pgvector, or (major not 0) the one of that version. False: one line on stderr.
- */
+/* The newest PostgreSQL with pgvector, or (major not 0) that version. False: one line on stderr. */
 bool pg_find(int major, const char *cluster, struct pg_install *out);
 
 /* ---- embedded_pg_folder.c ---- */

@@ -9,8 +9,7 @@
 /* Kept free in a line for what closes it. */
 enum { CLOSING_BYTES = 16 };
 
-/* The text of the second that this thread last saw: formatting a time costs more than all the rest of a line.
- */
+/* The text of the second that this thread last saw: to format it costs more than the rest of a line. */
 static _Thread_local struct {
     time_t second;
     char stamp[24];
@@ -218,8 +217,7 @@ static const char *value_end(const char *value)
     return NULL;
 }
 
-/* Walks name=value pairs; writes them as fields when `l` is given. False when the text is not made of them.
- */
+/* Walks name=value pairs; writes them as fields when `l` is given. False when the text is none. */
 static bool detail_fields(struct log_line *l, const char *text)
 {
     while (*text) {

@@ -186,7 +186,6 @@ static const struct {
     HEADER("Content-Type", content_type),
     HEADER("Content-Length", content_length),
     HEADER("Transfer-Encoding", transfer_encoding),
-    HEADER("Origin", origin),
     HEADER("Access-Control-Request-Method", preflight_method),
 #undef HEADER
 };
@@ -304,7 +303,7 @@ static void add_headers(struct exchange *x, struct MHD_Response *r)
         { MHD_HTTP_HEADER_LOCATION, reply->location },
         { MHD_HTTP_HEADER_ALLOW, reply->allow },
         { "Idempotency-Replayed", reply->replayed ? "true" : NULL },
-        { MHD_HTTP_HEADER_RETRY_AFTER, reply->retry_after_s ? "1" : NULL },
+        { MHD_HTTP_HEADER_RETRY_AFTER, reply->status == 503 || reply->status == 429 ? "1" : NULL },
         { MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->status == 401 ? "Bearer realm=\"daybook\"" : NULL },
         { MHD_HTTP_HEADER_CONNECTION, reply->close || x->http->draining ? "close" : NULL },
         { MHD_HTTP_HEADER_CACHE_CONTROL, reply->etag ? "private, no-cache" : NULL },

@@ -215,8 +215,6 @@ static void fail(struct call *c, enum err err)
     r->content_type = "application/problem+json";
     r->body.len = 0;
     r->location = NULL;
-    if (r->status == 503 || r->status == 429)
-        r->retry_after_s = 1;
     if (err == ERR_OUTCOME_UNKNOWN && !c->problem.detail)
         c->problem.detail = c->headers.idempotency_key ? "the database was lost during the commit; the same "
                                                          "request with the same Idempotency-Key tells"

@@ -61,7 +61,7 @@ struct field {
     int64_t item_max;
     const char *const *choices; /* NULL-terminated */
     const char *fallback;       /* what an absent field is decoded from; "now": field_input.now */
-    const struct field *sub;
+    const struct field *sub;    /* the rows of an object, all FROM_BODY */
     size_t sub_size;
 };
 
@@ -75,7 +75,7 @@ struct field {
 #define END_FIELDS { .name = NULL }
 /* clang-format on */
 
-/* One decoded name and value of a path or a query. */
+/* One decoded name and value of a path or a query, valid UTF-8 as uri_parse gives it. */
 struct pair {
     const char *name, *value;
 };
