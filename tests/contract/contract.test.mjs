@@ -1,0 +1,78 @@
+// The contract and the service agree: routes, error codes, generated files, and what outside judges say of both.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openapi, operations } from '../lib/contract.mjs';
+import { generated } from '../lib/generate.mjs';
+import { BIN, ERRORS_DEF, TESTS } from '../lib/paths.mjs';
+import { run, until } from '../lib/processes.mjs';
+import { command } from '../lib/service.mjs';
+import { suite } from '../lib/suite.mjs';
+import { specmatic } from './specmatic.mjs';
+
+const s = suite();
+
+test('every route of the binary is in the contract, and the reverse', async () => {
+  const { code, stdout } = await command(['routes']);
+  assert.equal(code, 0);
+  assert.deepEqual(stdout.trim().split('\n').sort(), operations.map((o) => `${o.method} ${o.path}`).sort());
+});
+
+test('every error of the service is in the contract with its status, and the reverse', () => {
+  const table = readFileSync(ERRORS_DEF, 'utf8');
+  const codes = [...table.matchAll(/^X\((\w+), (\d+),/gm)].map(([, name, status]) => [name.toLowerCase(), Number(status)]);
+  const faults = [...table.matchAll(/^FAULT\((\w+)\)/gm)].map(([, name]) => name.toLowerCase());
+  const { ErrorCode, FieldErrorCode } = openapi.components.schemas;
+  assert.deepEqual([...ErrorCode.enum].sort(), codes.map(([name]) => name).sort());
+  assert.deepEqual([...FieldErrorCode.enum].sort(), faults.sort());
+  for (const response of Object.values(openapi.components.responses))
+    for (const [name, { value }] of Object.entries(response.content?.['application/problem+json']?.examples ?? {})) {
+      assert.equal(value.code, name);
+      assert.equal(value.status, codes.find(([code]) => code === name)[1], name);
+    }
+});
+
+test('every answer of the contract is closed, and every operation tells its refusals', () => {
+  const open = [];
+  const walk = (schema, path) => {
+    if (schema === null || typeof schema !== 'object') return;
+    if (schema.type === 'object' && schema.additionalProperties === undefined) open.push(path);
+    for (const [key, value] of Object.entries(schema)) walk(value, `${path}/${key}`);
+  };
+  walk(openapi.components.schemas, '');
+  for (const { path, operation } of operations) walk(operation.responses, path);
+  assert.deepEqual(open, []);
+  for (const { method, path, operation } of operations)
+    for (const status of path.startsWith('/v1/') ? [400, 401, 403, 405, 422, 429, 431, 500, 503, 504, ...(method === 'POST' ? [408, 409, 413, 415] : [])] : [405, 429, 431, 500, 503])
+      assert.ok(operation.responses[status], `${method} ${path} does not tell ${status}`);
+});
+
+test('the generated files are what the contract yields: npm run generate', () => {
+  for (const [path, bytes] of generated()) assert.ok(readFileSync(path).equals(bytes), `${path} is not up to date`);
+});
+
+const env = { ...process.env, PATH: `${BIN}:${process.env.PATH}`, REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', REDOCLY_TELEMETRY: 'off' };
+
+test('Spectral has nothing to say', async () => {
+  const { code, stdout, stderr } = await run(join(BIN, 'spectral'), ['lint', '--ruleset', 'contract/spectral.yaml', '--fail-severity', 'hint', '../openapi/openapi.yaml'], { cwd: TESTS, env });
+  assert.equal(code, 0, stdout + stderr);
+});
+
+test('Redocly has nothing to say', async () => {
+  const { code, stdout, stderr } = await run(join(BIN, 'redocly'), ['lint', '--config', 'contract/redocly.yaml', '../openapi/openapi.yaml'], { cwd: TESTS, env });
+  assert.equal(code, 0, stdout + stderr);
+});
+
+test('Specmatic finds no violation and no 5xx in a live service', async (t) => {
+  const known = JSON.parse(readFileSync(join(TESTS, 'contract/specmatic-known.json'), 'utf8')).alarms;
+  await until(async () => (await s.api.get('/health/ready')).status === 200, 'it is ready');
+  const { tests, requests, failures, output } = await specmatic(s.service.base, { seconds: 240 });
+  assert.ok(tests.length > 150 && requests >= tests.length, `only ${tests.length} tests:\n${output.slice(-3000)}`);
+  assert.deepEqual(failures, [], 'answers of 500 and above');
+  const alarms = tests.filter(({ failure }) => failure);
+  const isKnown = ({ name, failure }) => known.some((k) => new RegExp(k.test).test(name) && new RegExp(k.failure).test(failure));
+  assert.deepEqual(alarms.filter((alarm) => !isKnown(alarm)).map(({ name, failure }) => `${name}\n${failure.slice(0, 600)}`), []);
+  for (const k of known) assert.ok(alarms.some(({ name }) => new RegExp(k.test).test(name)), `a known alarm that is none any more: ${k.test}`);
+  t.diagnostic(`${tests.length} tests, ${alarms.length} known alarms`);
+});

@@ -1,0 +1,113 @@
+/* A PostgreSQL for the tests of db/: the one of DAYBOOK_TEST_DATABASE_URL, else one of this program's own. */
+#ifndef DAYBOOK_TESTS_DB_DATABASE_H
+#define DAYBOOK_TESTS_DB_DATABASE_H
+
+#include <check.h>
+#include <ftw.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/embedded_pg.h"
+
+static const char *database_server; /* a URL of the server; its role may create databases */
+static char database_folder[64];
+
+static inline int database_remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+/* Before the tests run. */
+static inline void database_open(void)
+{
+    database_server = getenv("DAYBOOK_TEST_DATABASE_URL");
+    if (database_server && *database_server)
+        return;
+    strcpy(database_folder, "/tmp/daybook-test-XXXXXX");
+    if (!mkdtemp(database_folder) || !embedded_pg_start(database_folder, 0, &database_server))
+        exit(EXIT_FAILURE);
+}
+
+/* After they ran. */
+static inline void database_close(void)
+{
+    embedded_pg_stop();
+    if (database_folder[0])
+        nftw(database_folder, database_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static inline void database_silence(void *unused, const char *notice)
+{
+    (void)unused;
+    (void)notice;
+}
+
+static inline PGconn *database_connect(const char *url)
+{
+    PGconn *pg = PQconnectdb(url);
+    ck_assert_msg(PQstatus(pg) == CONNECTION_OK, "%s", PQerrorMessage(pg));
+    return pg;
+}
+
+/* Runs SQL; the first value of the answer, in static storage, "" when there is none. */
+static inline const char *database_value(const char *url, const char *sql)
+{
+    static char value[1024];
+    PGconn *pg = database_connect(url);
+    PQsetNoticeProcessor(pg, database_silence, NULL);
+    PGresult *r = PQexec(pg, sql);
+    ExecStatusType status = PQresultStatus(r);
+    ck_assert_msg(status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK, "%s: %s", sql, PQerrorMessage(pg));
+    snprintf(value, sizeof value, "%s", PQntuples(r) ? PQgetvalue(r, 0, 0) : "");
+    PQclear(r);
+    PQfinish(pg);
+    return value;
+}
+
+/* The server's URL with other words in it ("dbname=x", "user=y"), in static storage that four calls share. */
+static inline const char *database_url(const char *words)
+{
+    static char urls[4][1024];
+    static unsigned next;
+    char *out = urls[next++ % 4], *p = out, *end = out + sizeof urls[0];
+    PQconninfoOption *options = PQconninfoParse(database_server, NULL);
+    ck_assert_ptr_nonnull(options);
+    for (PQconninfoOption *o = options; o->keyword; o++) {
+        if (!o->val)
+            continue;
+        p += snprintf(p, (size_t)(end - p), "%s='", o->keyword);
+        for (const char *v = o->val; *v; v++)
+            p += snprintf(p, (size_t)(end - p), *v == '\'' || *v == '\\' ? "\\%c" : "%c", *v);
+        p += snprintf(p, (size_t)(end - p), "' ");
+    }
+    snprintf(p, (size_t)(end - p), "%s", words);
+    PQconninfoFree(options);
+    return out;
+}
+
+/* The URL of a new, empty database of that name. */
+static inline const char *database_create(const char *name)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, "drop database if exists %s with (force)", name);
+    database_value(database_server, sql);
+    snprintf(sql, sizeof sql, "create database %s encoding utf8 template template0", name);
+    database_value(database_server, sql);
+    snprintf(sql, sizeof sql, "dbname=%s", name);
+    return database_url(sql);
+}
+
+static inline void database_drop(const char *name)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, "drop database if exists %s with (force)", name);
+    database_value(database_server, sql);
+}
+
+#endif

@@ -1,0 +1,352 @@
+/* Migrations and keys, on a real PostgreSQL. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "core/sha256.h"
+#include "core/uuid.h"
+#include "db/admin.h"
+#include "db/migrations.h"
+#include "server/log.h"
+#include "tests/db/database.h"
+#include "tests/server/stderr.h"
+
+static const char *url;
+static char name[64];
+
+static void setup(void)
+{
+    log_setup("error", "text");
+    snprintf(name, sizeof name, "daybook_test_%d", (int)getpid());
+    url = database_create(name);
+}
+
+static void teardown(void)
+{
+    database_drop(name);
+}
+
+static void migrate(void)
+{
+    ck_assert(admin_migrate(url, NULL));
+}
+
+/* What a refused migration says. */
+static void refused(const char *at, const char *expected)
+{
+    stderr_begin();
+    bool ok = admin_migrate(at, NULL);
+    const char *said = stderr_end();
+    ck_assert(!ok);
+    ck_assert_str_eq(said, expected);
+}
+
+START_TEST(an_empty_database_gets_every_migration_once)
+{
+    bool has_keys = true;
+    char expected[16];
+    snprintf(expected, sizeof expected, "%d", migrations_count);
+    ck_assert(admin_migrate(url, &has_keys));
+    ck_assert(!has_keys);
+    ck_assert_str_eq(database_value(url, "select count(*) from daybook.schema_migrations"), expected);
+    char first[64];
+    strcpy(first, database_value(url, "select max(applied_at) from daybook.schema_migrations"));
+    migrate();
+    ck_assert_str_eq(database_value(url, "select max(applied_at) from daybook.schema_migrations"), first);
+}
+END_TEST
+
+START_TEST(services_that_start_at_once_take_turns)
+{
+    enum { SERVICES = 6 };
+    pid_t pid[SERVICES];
+    for (int i = 0; i < SERVICES; i++) {
+        pid[i] = fork();
+        if (pid[i] == 0)
+            _exit(admin_migrate(url, NULL) ? 0 : 1);
+    }
+    for (int i = 0; i < SERVICES; i++) {
+        int status = 1;
+        waitpid(pid[i], &status, 0);
+        ck_assert_int_eq(status, 0);
+    }
+    char expected[16];
+    snprintf(expected, sizeof expected, "%d", migrations_count);
+    ck_assert_str_eq(database_value(url, "select count(*) from daybook.schema_migrations"), expected);
+}
+END_TEST
+
+START_TEST(a_newer_database_is_refused)
+{
+    char expected[128];
+    migrate();
+    database_value(url, "insert into daybook.schema_migrations values (9999, 'later', '')");
+    snprintf(expected, sizeof expected,
+             "daybookd: the database is at migration 9999, this binary knows %d: use a newer daybookd\n",
+             migrations_count);
+    refused(url, expected);
+}
+END_TEST
+
+START_TEST(a_migration_that_was_changed_is_refused_by_name)
+{
+    migrate();
+    database_value(url, "update daybook.schema_migrations set checksum = repeat('0', 64) where number = 1");
+    refused(
+        url,
+        "daybookd: migration 0001_foundation was applied to this database with another text than this binary "
+        "has: use the daybookd that it belongs to\n");
+}
+END_TEST
+
+START_TEST(every_checksum_is_that_of_the_text)
+{
+    migrate();
+    for (int i = 0; i < migrations_count; i++) {
+        char sql[128], checksum[SHA256_HEX_SIZE];
+        ck_assert_int_eq(migrations[i].number, i + 1);
+        sha256_hex(migrations[i].sql, strlen(migrations[i].sql), checksum);
+        snprintf(sql, sizeof sql, "select checksum from daybook.schema_migrations where number = %d", i + 1);
+        ck_assert_str_eq(database_value(url, sql), checksum);
+    }
+}
+END_TEST
+
+static void make_role(const char *suffix)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, "create role %s_%s", name, suffix);
+    database_value(database_server, sql);
+}
+
+static void drop_role(const char *suffix)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, "drop owned by %s_%s", name, suffix);
+    database_value(url, sql);
+    snprintf(sql, sizeof sql, "drop role %s_%s", name, suffix);
+    database_value(database_server, sql);
+}
+
+/* Goes on as that role: the service's own PostgreSQL lets nobody in but the service. */
+static void be(const char *suffix, PGconn *pg)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, "set session authorization %s_%s", name, suffix);
+    PGresult *r = PQexec(pg, sql);
+    ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(pg));
+    PQclear(r);
+}
+
+static const char *value_as(PGconn *pg, const char *sql)
+{
+    static char value[256];
+    PGresult *r = PQexec(pg, sql);
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    snprintf(value, sizeof value, "%s", state ? state : PQntuples(r) ? PQgetvalue(r, 0, 0) : "");
+    PQclear(r);
+    return value;
+}
+
+START_TEST(a_reader_sees_the_rows_of_its_owner_and_nothing_else)
+{
+    char sql[256];
+    migrate();
+    make_role("ann");
+    make_role("bob");
+    snprintf(sql, sizeof sql, "grant daybook_reader to %s_ann, %s_bob", name, name);
+    database_value(url, sql);
+    snprintf(sql, sizeof sql, "insert into daybook.reader_owners values ('%s_ann', 'desk-7')", name);
+    database_value(url, sql);
+    database_value(url, "create table daybook.things (owner text, what text);"
+                        "insert into daybook.things values ('desk-7', 'mine'), ('desk-8', 'theirs');"
+                        "select daybook.protect_owned('daybook.things')");
+    PGconn *pg = database_connect(url);
+    ck_assert_str_eq(value_as(pg, "select count(*) from daybook.things"), "2");
+    be("ann", pg);
+    ck_assert_str_eq(value_as(pg, "select string_agg(what, ',') from daybook.things"), "mine");
+    ck_assert_str_eq(value_as(pg, "insert into daybook.things values ('desk-7', 'new')"), "42501");
+    ck_assert_str_eq(value_as(pg, "select token_hash from daybook.api_keys"), "42501");
+    ck_assert_str_eq(value_as(pg, "select body from daybook.idempotency_keys"), "42501");
+    ck_assert_str_eq(value_as(pg, "select owner from daybook.reader_owners"), "42501");
+    ck_assert_str_eq(value_as(pg, "select daybook.protect_owned('daybook.things')"), "42501");
+    PQfinish(pg);
+    pg = database_connect(url);
+    be("bob", pg); /* a reader without an owner */
+    ck_assert_str_eq(value_as(pg, "select count(*) from daybook.things"), "0");
+    PQfinish(pg);
+    drop_role("ann");
+    drop_role("bob");
+}
+END_TEST
+
+/* The message of a migration by a role that owns nothing here. */
+static void refused_as(const char *suffix, const char *expected)
+{
+    char words[256];
+    snprintf(words, sizeof words, "dbname=%s options='-c role=%s_%s'", name, name, suffix);
+    stderr_begin();
+    bool ok = admin_migrate(database_url(words), NULL);
+    const char *said = stderr_end();
+    ck_assert(!ok);
+    ck_assert_msg(strstr(said, expected) != NULL, "%s is not in: %s", expected, said);
+}
+
+START_TEST(a_role_without_rights_is_told_which_one_is_missing)
+{
+    char sql[256];
+    make_role("eve");
+    refused_as("eve", "may not create a schema in the database daybook_test_");
+    snprintf(sql, sizeof sql, "grant create on database %s to %s_eve", name, name);
+    database_value(url, sql);
+    refused_as(
+        "eve",
+        "may not create the extension vector: let a superuser run CREATE EXTENSION vector in the database");
+    ck_assert_str_eq(database_value(url, "select to_regnamespace('daybook') is null"), "t");
+    migrate();
+    refused_as("eve", "may not read the schema daybook");
+    drop_role("eve");
+}
+END_TEST
+
+START_TEST(an_unreadable_url_is_refused_without_its_password)
+{
+    refused("mysql://user:secret@host/db", "daybookd: the database URL cannot be read: it looks like "
+                                           "postgresql://user:password@host:5432/database\n");
+}
+END_TEST
+
+START_TEST(a_database_that_is_not_utf8_is_refused)
+{
+    char sql[256], expected[256];
+    database_drop(name);
+    snprintf(sql, sizeof sql, "create database %s encoding latin1 locale 'C' template template0", name);
+    database_value(database_server, sql);
+    snprintf(expected, sizeof expected,
+             "daybookd: the database %s has the encoding LATIN1: Daybook needs UTF8\n", name);
+    refused(url, expected);
+}
+END_TEST
+
+/* ---- keys ---- */
+
+/* Creates a key and returns its token, in static storage. */
+static const char *create_key(const char *owner, const char *role, const char *label)
+{
+    static char token[128];
+    int before = dup(STDOUT_FILENO), now = memfd_create("stdout", MFD_CLOEXEC);
+    fflush(stdout);
+    dup2(now, STDOUT_FILENO);
+    stderr_begin();
+    bool ok = admin_key_create(url, owner, role, label);
+    stderr_end();
+    fflush(stdout);
+    dup2(before, STDOUT_FILENO);
+    ssize_t n = pread(now, token, sizeof token - 1, 0);
+    close(before);
+    close(now);
+    ck_assert(ok && n > 0 && token[n - 1] == '\n');
+    token[n - 1] = 0;
+    return token;
+}
+
+START_TEST(a_token_is_shown_once_and_kept_as_a_hash)
+{
+    bool has_keys = false;
+    char token[128], hash[SHA256_HEX_SIZE], sql[256];
+    migrate();
+    strcpy(token, create_key("desk-7", "agent", "Ann's bot \xe2\x82\xac"));
+    ck_assert_uint_eq(strlen(token), 47);
+    ck_assert_int_eq(strncmp(token, "dbk_", 4), 0);
+    ck_assert_uint_eq(strspn(token + 4, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+                      43);
+    ck_assert_str_ne(create_key("desk-7", "agent", NULL), token);
+    sha256_hex(token, strlen(token), hash);
+    snprintf(sql, sizeof sql,
+             "select owner || ' ' || role || ' ' || name from daybook.api_keys where token_hash = '%s'",
+             hash);
+    ck_assert_str_eq(database_value(url, sql), "desk-7 agent Ann's bot \xe2\x82\xac");
+    snprintf(sql, sizeof sql, "select count(*) from daybook.api_keys as k where k::text like '%%%s%%'",
+             token + 4);
+    ck_assert_str_eq(database_value(url, sql), "0");
+    ck_assert(admin_migrate(url, &has_keys));
+    ck_assert(has_keys);
+}
+END_TEST
+
+START_TEST(a_revoked_key_stays_in_the_table)
+{
+    char id[UUID_SIZE], at[64];
+    bool has_keys = false;
+    migrate();
+    create_key("a", "reader", NULL);
+    strcpy(id, database_value(url, "select id from daybook.api_keys"));
+    stderr_begin();
+    ck_assert(admin_key_revoke(url, id));
+    strcpy(at, database_value(url, "select revoked_at from daybook.api_keys"));
+    ck_assert_str_ne(at, "");
+    ck_assert(admin_key_revoke(url, id));
+    ck_assert_str_eq(database_value(url, "select revoked_at from daybook.api_keys"), at);
+    ck_assert(!admin_key_revoke(url, "01890a5d-ac96-774b-bcce-b302099a8057"));
+    ck_assert(!admin_key_revoke(url, "x"));
+    stderr_end();
+    ck_assert(admin_migrate(url, &has_keys));
+    ck_assert(has_keys);
+}
+END_TEST
+
+START_TEST(bad_owners_roles_and_names_are_refused)
+{
+    static char long_owner[66], long_name[102];
+    memset(long_owner, 'a', 65);
+    memset(long_name, 'a', 101);
+    const char *const bad[][3] = {
+        { "", "agent", NULL },         { "Ann", "agent", NULL }, { "a b", "agent", NULL },
+        { long_owner, "agent", NULL }, { "a", "", NULL },        { "a", "root", NULL },
+        { "a", "agent", "" },          { "a", "agent", "a\nb" }, { "a", "agent", "\xff" },
+        { "a", "agent", long_name },
+    };
+    migrate();
+    stderr_begin();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(!admin_key_create(url, bad[i][0], bad[i][1], bad[i][2]), "taken: %zu", i);
+    stderr_end();
+    ck_assert_str_eq(database_value(url, "select count(*) from daybook.api_keys"), "0");
+    long_owner[64] = 0;
+    create_key(long_owner, "admin", NULL);
+}
+END_TEST
+
+int main(void)
+{
+    static const TTest *const *const tests[] = {
+        &an_empty_database_gets_every_migration_once,
+        &services_that_start_at_once_take_turns,
+        &a_newer_database_is_refused,
+        &a_migration_that_was_changed_is_refused_by_name,
+        &every_checksum_is_that_of_the_text,
+        &a_reader_sees_the_rows_of_its_owner_and_nothing_else,
+        &a_role_without_rights_is_told_which_one_is_missing,
+        &an_unreadable_url_is_refused_without_its_password,
+        &a_database_that_is_not_utf8_is_refused,
+        &a_token_is_shown_once_and_kept_as_a_hash,
+        &a_revoked_key_stays_in_the_table,
+        &bad_owners_roles_and_names_are_refused,
+    };
+    database_open();
+    Suite *suite = suite_create("migrate");
+    TCase *all = tcase_create("migrate");
+    tcase_set_timeout(all, 120);
+    tcase_add_checked_fixture(all, setup, teardown);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(all, *tests[i]);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* the server is a child of a thread of this process */
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    database_close();
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

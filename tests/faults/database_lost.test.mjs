@@ -1,0 +1,175 @@
+// PostgreSQL goes away under load, in every way it can, and comes back: the service answers all the time, and nothing is lost or doubled.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ANSWER_MS, assertQuiet, checkWritten, metric, sleep, startLoad } from '../lib/faults.mjs';
+import { create, newLesson } from '../lib/lessons.mjs';
+import { until } from '../lib/processes.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const TIMEOUT_MS = 4000;
+const s = suite({ cluster: { durable: true }, args: ['--request-timeout-ms', String(TIMEOUT_MS), '--log-format', 'json'] });
+
+const OUTAGE_CODES = ['database_unavailable', 'outcome_unknown', 'idempotency_in_progress'];
+
+async function ready() {
+  await until(async () => (await s.api.get('/health/ready')).status === 200, 'the service is ready again', 12_000);
+}
+
+/** Runs `hurt` under load, waits for the recovery, and holds what is stored against what was answered. */
+async function underLoad(hurt) {
+  await ready();
+  const load = startLoad(() => s.service.base, { limitMs: ANSWER_MS(TIMEOUT_MS) });
+  await until(() => load.count(201) > 20, 'the load runs');
+  await hurt(load);
+  await ready();
+  const before = load.count(201);
+  await until(() => load.count(201) > before + 20, 'writes are taken again', 12_000);
+  await load.stop();
+  assert.equal(s.service.child.exitCode, null, s.service.log.slice(-2000));
+  const unexpected = load.attempts.filter((a) => a.status !== 201 && !OUTAGE_CODES.includes(a.code));
+  assert.deepEqual(unexpected.slice(0, 5), []);
+  assert.deepEqual(load.reads.filter((r) => ![200, 503].includes(r.status)).slice(0, 5), []);
+  assert.ok(load.slowest < ANSWER_MS(TIMEOUT_MS), `an answer took ${load.slowest} ms`);
+  await checkWritten(load, s.query);
+  return load;
+}
+
+test('killed with -9 and started again', async () => {
+  const load = await underLoad(async (running) => {
+    await s.cluster.kill();
+    const since = Date.now();
+    await until(() => running.reads.some((r) => r.at > since && r.status === 503), 'reads are refused');
+    for (let i = 0; i < 10; i++) {
+      const begun = Date.now();
+      const answer = await s.api.post('/v1/lessons', newLesson(), { status: 503 });
+      assert.ok(['database_unavailable', 'outcome_unknown'].includes(answer.json.code), answer.text);
+      assert.ok(Number(answer.headers['retry-after']) >= 1);
+      assert.ok(Date.now() - begun < 1000, `refused after ${Date.now() - begun} ms`);
+    }
+    await s.api.get('/health/live', { status: 200 });
+    await s.api.get('/health/ready', { status: 503 });
+    await s.api.get('/v1/lessons/export?format=md', { status: 503 });
+    await s.cluster.start();
+  });
+  assert.ok(load.attempts.some((a) => a.code === 'database_unavailable'), 'the outage was seen');
+  assert.ok((await metric(s.api, 'daybook_db_reconnects_total')) > 0);
+});
+
+test('killed with -9 again before all is well', async () => {
+  await underLoad(async () => {
+    for (let i = 0; i < 2; i++) {
+      await s.cluster.kill();
+      await s.cluster.start();
+      await sleep(300);
+    }
+  });
+});
+
+test('one of its processes killed with -9: it restarts all sessions', async () => {
+  await underLoad(async () => {
+    for (let i = 0; i < 2; i++) {
+      const [{ pid }] = await s.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'daybookd' LIMIT 1");
+      process.kill(pid, 'SIGKILL');
+      await until(() => s.query('SELECT 1').catch(() => null), 'PostgreSQL has recovered');
+    }
+  });
+});
+
+test('shut down the fast way and started again', async () => {
+  await underLoad(async () => {
+    await s.cluster.stop();
+    await s.cluster.start();
+  });
+});
+
+test('sessions ended by an administrator', async () => {
+  const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'daybookd'";
+  await underLoad(async () => {
+    for (let i = 0; i < 8; i++) {
+      await s.query(end);
+      await sleep(40);
+    }
+  });
+});
+
+test('a statement that was done and whose commit then fails is not acknowledged', async () => {
+  await ready();
+  await s.query(`CREATE FUNCTION daybook.at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF new.takeaway LIKE '%session ends%' THEN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(5); END IF;
+    RAISE EXCEPTION 'not today'; END $$`);
+  await s.query("CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON daybook.lessons DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.takeaway LIKE 'commit %') EXECUTE FUNCTION daybook.at_commit()");
+  const cases = [
+    ['commit fails', {}, 500, 'internal'],
+    ['commit fails with a key', { 'idempotency-key': 'commit-1' }, 500, 'internal'],
+    ['commit and the session ends', {}, 503, 'outcome_unknown'],
+    ['commit and the session ends with a key', { 'idempotency-key': 'commit-2' }, 503, 'outcome_unknown'],
+  ];
+  for (const [takeaway, headers, status, code] of cases) {
+    const answer = await s.api.post('/v1/lessons', newLesson({ takeaway }), { headers });
+    assert.deepEqual([answer.status, answer.json.code], [status, code], takeaway);
+  }
+  assert.deepEqual(await s.query("SELECT takeaway FROM daybook.lessons WHERE takeaway LIKE 'commit %'"), []);
+  await s.query('DROP FUNCTION daybook.at_commit CASCADE');
+  await until(async () => (await s.api.post('/v1/lessons', newLesson({ takeaway: cases[1][0] }), { headers: cases[1][1] })).status === 201, 'the key is free again');
+});
+
+test('a database that takes no writes is 503, reads go on', async () => {
+  await ready();
+  const { id } = await create(s.api);
+  const restart = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'daybookd'";
+  await s.query(`ALTER DATABASE ${s.database} SET default_transaction_read_only = on`);
+  await s.query(restart);
+  await until(async () => (await s.api.post('/v1/lessons', newLesson())).status === 503, 'writes are refused');
+  await ready();
+  const body = newLesson({ tags: ['read-only'] });
+  for (const [path, sent, headers] of [['/v1/lessons', body], ['/v1/lessons', body, { 'idempotency-key': 'read-only' }], [`/v1/lessons/${id}/retire`, { reason: 'x' }]]) {
+    const answer = await s.api.post(path, sent, { headers, status: 503 });
+    assert.equal(answer.json.code, 'database_unavailable');
+    assert.ok(Number(answer.headers['retry-after']) >= 1);
+  }
+  await s.api.get(`/v1/lessons/${id}`, { status: 200 });
+  await s.query(`BEGIN READ WRITE; ALTER DATABASE ${s.database} RESET default_transaction_read_only; COMMIT`);
+  await s.query(restart);
+  await until(async () => (await s.api.post('/v1/lessons', body)).status === 201, 'writes are taken again', 12_000);
+  assert.equal((await s.api.get('/v1/lessons?tags=read-only')).json.items.length, 1);
+});
+
+test('a disk that is full, or fails, is 503 and stores nothing', async () => {
+  await ready();
+  for (const state of ['53100', '58030']) {
+    await s.query(`CREATE FUNCTION daybook.no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '${state}'; END $$`);
+    await s.query('CREATE TRIGGER no_room BEFORE INSERT ON daybook.lessons FOR EACH ROW EXECUTE FUNCTION daybook.no_room()');
+    for (const headers of [{}, { 'idempotency-key': `room-${state}` }]) {
+      const answer = await s.api.post('/v1/lessons', newLesson({ tags: [state] }), { headers, status: 503 });
+      assert.equal(answer.json.code, 'database_unavailable', state);
+    }
+    await s.query('DROP FUNCTION daybook.no_room CASCADE');
+    await create(s.api, { tags: [state] }, { headers: { 'idempotency-key': `again-${state}` } });
+    assert.equal((await s.api.get(`/v1/lessons?tags=${state}`)).json.items.length, 1);
+  }
+});
+
+test('a transaction that lost a deadlock is run again', async () => {
+  await ready();
+  const made = [];
+  for (let i = 0; i < 3; i++) made.push((await create(s.api, { at: '2026-01-01T00:00:00Z' })).id);
+  const [into, a, b] = made.sort();
+  const holder = await s.cluster.connect(s.database);
+  await holder.query("SET deadlock_timeout = '60s'"); // so that the service is the one to give way
+  await holder.query('BEGIN');
+  await holder.query('SELECT 1 FROM daybook.lessons WHERE id = $1 FOR UPDATE', [b]);
+  const merged = s.api.post('/v1/lessons/merge', { into, ids: [a, b], at: '2026-01-02T00:00:00Z' });
+  await until(async () => (await s.query("SELECT 1 FROM pg_stat_activity WHERE application_name = 'daybookd' AND wait_event_type = 'Lock'")).length, 'the merge waits');
+  await holder.query('SELECT 1 FROM daybook.lessons WHERE id = $1 FOR UPDATE', [into]);
+  await holder.query('ROLLBACK');
+  await holder.end();
+  const answer = await merged;
+  assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(answer.json.merged, [a, b]);
+  assert.equal((await s.query('SELECT count(*)::int AS n FROM daybook.lessons WHERE id = ANY ($1)', [made]))[0].n, 6);
+});
+
+test('through all of this nothing but log lines came out', () => {
+  assertQuiet(s.service.log);
+  for (const line of s.service.log.split('\n')) if (line.startsWith('{')) JSON.parse(line);
+});

@@ -1,0 +1,154 @@
+// A thousand slow clients hold nothing but their own buffers: everyone else is served as if they were not there.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeClient } from '../lib/client.mjs';
+import { closed, connectAndSend, connectMany, createBytes, fill, gauges, metric, sessions, settled, sleep } from '../lib/faults.mjs';
+import { create, newLesson } from '../lib/lessons.mjs';
+import { until, within } from '../lib/processes.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const LESSONS = 6000;
+const s = suite({ prepare: () => fill(s.query, LESSONS) });
+
+async function withService(args, work) {
+  const service = await s.another({ args });
+  const api = makeClient(service.base);
+  try {
+    await api.get('/v1/lessons?limit=1', { status: 200 });
+    await work(service, api, await gauges(api));
+  } finally {
+    api.close();
+    await service.stop();
+  }
+}
+
+/** Reads and writes one after the other for a while; gives their times in ms, sorted. */
+async function served(api, ms) {
+  const times = [];
+  for (const end = Date.now() + ms; Date.now() < end; ) {
+    const begun = performance.now();
+    if (times.length % 2) await create(api);
+    else await api.get('/v1/lessons?limit=5', { status: 200 });
+    times.push(performance.now() - begun);
+  }
+  return times.sort((a, b) => a - b);
+}
+
+/** One more byte for each of them, again and again, until `stop()`. */
+function drip(sockets, bytesOf) {
+  let going = true;
+  const done = (async () => {
+    for (let n = 0; going; n++) {
+      for (const [i, socket] of sockets.entries()) {
+        if (!socket.destroyed) socket.write(bytesOf(i)[n % bytesOf(i).length]);
+        if (i % 100 === 99) await sleep(20);
+      }
+      await sleep(200);
+    }
+  })();
+  return async () => {
+    going = false;
+    await done;
+  };
+}
+
+test('1,000 clients that drip headers and bodies do not slow the others, nor count as work', async () => {
+  // Fewer may be worked on than there are slow bodies: those are not being worked on.
+  await withService(['--max-in-flight', '50', '--max-connections-per-address', '1005', '--request-timeout-ms', '30000'], async (service, api, baseline) => {
+    const alone = await served(api, 1000);
+    const { head, body } = createBytes({ tags: ['drip'] });
+    const sockets = await connectMany(1000, service.port, (i) => (i % 2 ? head : 'POST /v1/lessons HTTP/1.1\r\nHost: a\r\nX-Slow: '));
+    await until(async () => (await metric(api, 'daybook_connections')) >= 1000, 'all are connected');
+    const stop = drip(sockets, (i) => (i % 2 ? body.slice(0, -1) : 'x'));
+    const beside = await served(api, 4000);
+    const [p50, p99] = [0.5, 0.99].map((q) => beside[Math.floor(beside.length * q)]);
+    assert.ok(p50 < 10 * alone[alone.length >> 1] + 50, `half of the requests took more than ${p50} ms`);
+    assert.ok(p99 < 1500, `one request in a hundred took more than ${p99} ms`);
+
+    // The address is full; another one is not.
+    const more = await connectMany(10, service.port, () => 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const answers = await Promise.all(more.map(async (socket) => (await socket.toArray()).join('')));
+    assert.ok(answers.some((text) => text.startsWith('HTTP/1.1 429 ') && text.includes('too_many_connections_from_address')), answers[9]);
+    const other = await connectAndSend(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', '127.0.0.2');
+    assert.match((await other.toArray()).join(''), /^HTTP\/1\.1 200 /);
+
+    await stop();
+    for (const socket of sockets) socket.destroy();
+    await settled(api, baseline, 20_000);
+    assert.deepEqual((await api.get('/v1/lessons?tags=drip')).json.items, []);
+  });
+});
+
+test('a body that drips, or stops, is given up when its time is over', async () => {
+  await withService(['--request-timeout-ms', '1500', '--idle-timeout-ms', '60000'], async (service, api, baseline) => {
+    const { head, body } = createBytes({ tags: ['given-up'] });
+    const dripping = await connectMany(50, service.port, () => head);
+    const stopped = await connectMany(50, service.port, () => head + body.slice(0, 10));
+    for (const socket of [...dripping, ...stopped]) socket.resume();
+    const stop = drip(dripping, () => body.slice(0, -1));
+    try {
+      await within(10_000, Promise.all(dripping.map(closed)), 'dripping bodies are given up');
+      await within(10_000, Promise.all(stopped.map(closed)), 'stopped bodies are given up');
+    } finally {
+      await stop();
+    }
+    await settled(api, baseline);
+    assert.deepEqual((await api.get('/v1/lessons?tags=given-up')).json.items, []);
+  });
+});
+
+test('slow readers of large answers hold no database connection and delay nobody', async () => {
+  await withService(['--slow-connections', '2', '--loops', '1', '--max-in-flight', '8'], async (service, api, baseline) => {
+    const readers = await connectMany(12, service.port, (i) => `GET /v1/lessons/export?format=${i % 2 ? 'md' : 'jsonl'}&tags=filled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    const lists = await connectMany(30, service.port, () => 'GET /v1/lessons?limit=200 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    // They read nothing. When all their buffers are full, the service waits for them alone.
+    await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= readers.length, 'the exports have begun');
+    await until(async () => {
+      const quiet = (await metric(api, 'daybook_db_in_flight', '{lane="slow"}')) === 0 && (await metric(api, 'daybook_db_waiting')) === 0;
+      await sleep(50);
+      return quiet && (await metric(api, 'daybook_db_in_flight', '{lane="slow"}')) === 0;
+    }, 'the database has nothing to do');
+    assert.deepEqual(await sessions(s.query, "state <> 'idle'"), []);
+
+    const lines = (text) => text.split('\n').length - 1;
+    const others = Array.from({ length: 4 }, () => within(20_000, api.get('/v1/lessons/export?format=jsonl&tags=filled', { status: 200, check: false }), 'another export ends'));
+    for (const { text } of await Promise.all(others)) assert.equal(lines(text), LESSONS);
+    await api.get('/v1/lessons/curation', { status: 200 });
+    const { id } = await create(api);
+    await api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }, { status: 200 });
+
+    // When they read on, they get everything.
+    const whole = await within(30_000, Promise.all(readers.map(async (socket) => Buffer.concat(await socket.toArray()).toString())), 'the slow readers are served');
+    for (const [i, text] of whole.entries()) {
+      assert.ok(text.endsWith('\r\n0\r\n\r\n'), 'the end is said');
+      assert.equal(text.match(i % 2 ? /^(?:[0-9a-f]+\r\n)?#+ filled \d+|filled \d+/gm : /"takeaway":/g)?.length >= LESSONS * 0.99, true);
+    }
+    for (const socket of lists) socket.destroy();
+    await settled(api, baseline);
+  });
+});
+
+test('a reader that stops for good is left when its connection is idle', async () => {
+  await withService(['--idle-timeout-ms', '1000'], async (service, api, baseline) => {
+    const readers = await connectMany(8, service.port, () => 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= readers.length, 'the exports have begun');
+    await settled(api, baseline, 15_000);
+    for (const socket of readers) socket.destroy();
+  });
+});
+
+test('more connections than allowed in all are told so, and the others are served', async () => {
+  await withService(['--max-connections', '200'], async (service, api) => {
+    const slow = await connectMany(210, service.port, () => 'GET /v1/lessons HTTP/1.1\r\nHost: a\r\n');
+    const refused = await until(async () => {
+      const socket = await connectAndSend(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+      const text = (await socket.toArray()).join('');
+      return text.startsWith('HTTP/1.1 503 ') && text;
+    }, 'a connection is refused');
+    assert.match(refused, /too_many_connections"/);
+    assert.match(refused, /\r\nRetry-After: \d/i);
+    await api.post('/v1/lessons', newLesson(), { status: 201 }); // on the connection that it has
+    for (const socket of slow) socket.destroy();
+    await until(async () => (await metric(api, 'daybook_connections')) < 20, 'there is room again');
+  });
+});

@@ -1,0 +1,263 @@
+// A database that hangs: requests are answered in time, their statements are cancelled, too many are refused at once, and a stop is not held up.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { makeClient } from '../lib/client.mjs';
+import { ANSWER_MS, assertQuiet, blocked, connectAndSend, fill, gauges, lock, sessions, settled, sleep } from '../lib/faults.mjs';
+import { create, newLesson, OUTCOME } from '../lib/lessons.mjs';
+import { until, within } from '../lib/processes.mjs';
+import { createKey } from '../lib/service.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const s = suite({ cluster: { durable: true } });
+
+async function withService(args, work, { stop = true } = {}) {
+  const service = await s.another({ args });
+  const api = makeClient(service.base);
+  try {
+    await work(service, api);
+  } finally {
+    api.close();
+    if (stop) await service.stop();
+    else if (service.child.exitCode === null && service.child.signalCode === null) await service.kill();
+  }
+  assertQuiet(service.log);
+}
+
+async function timed(promise) {
+  const begun = Date.now();
+  const answer = await promise;
+  return { answer, ms: Date.now() - begun };
+}
+
+/** Stops all processes of PostgreSQL without ending them; gives the way to let them go on. */
+async function freeze() {
+  const [{ pid: backend }] = await s.query('SELECT pg_backend_pid() AS pid');
+  const parent = Number(readFileSync(`${s.cluster.folder}/data/postmaster.pid`, 'utf8').split('\n')[0]);
+  const all = [parent, ...readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').split(' ').filter(Boolean).map(Number)].filter((pid) => pid !== backend);
+  const each = (signal) => {
+    for (const pid of all) {
+      try {
+        process.kill(pid, signal);
+      } catch {} // it has ended meanwhile
+    }
+  };
+  each('SIGSTOP');
+  return () => each('SIGCONT');
+}
+
+test('a statement that hangs is given up in time and cancelled, on every lane', async () => {
+  const limit = 1000;
+  await withService(['--request-timeout-ms', String(limit)], async (service, api) => {
+    const { id } = await create(api, { at: '2026-01-01T00:00:00Z' });
+    const body = newLesson({ tags: ['hung'] });
+    const requests = [
+      () => api.get('/v1/lessons'),
+      () => api.get(`/v1/lessons/${id}`),
+      () => api.get('/v1/lessons/block'),
+      () => api.get('/v1/lessons/export?format=jsonl'),
+      () => api.get('/v1/lessons/curation'),
+      () => api.post('/v1/lessons', body),
+      () => api.post('/v1/lessons', body, { headers: { 'idempotency-key': 'hung' } }),
+      () => api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }),
+    ];
+    // Once with statements that this service never prepared before, once with those that it did.
+    for (const warm of [false, true]) {
+      if (warm) for (const path of ['/v1/lessons/export?format=jsonl', '/v1/lessons/curation']) await api.get(path, { status: 200 });
+      const unlock = await lock(s.cluster, s.database);
+      try {
+        const results = await Promise.all(requests.map((request) => timed(request())));
+        for (const [i, { answer, ms }] of results.entries()) {
+          assert.deepEqual([answer.status, answer.json.code], [504, 'request_timeout'], requests[i].toString());
+          assert.ok(ms >= limit * 0.9 && ms < ANSWER_MS(limit), `${requests[i]} took ${ms} ms`);
+        }
+        await until(async () => (await sessions(s.query, "state <> 'idle'")).length === 0, 'no statement is left');
+      } finally {
+        await unlock();
+      }
+      assert.deepEqual((await api.get('/v1/lessons?tags=hung', { status: 200 })).json.items, []);
+    }
+    await api.post('/v1/lessons', body, { headers: { 'idempotency-key': 'hung' }, status: 201 });
+    await api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }, { status: 200 });
+  });
+});
+
+test('many that hang behind each other are all answered in time', async () => {
+  const limit = 1000;
+  await withService(['--request-timeout-ms', String(limit), '--loops', '1', '--write-connections', '2'], async (service, api) => {
+    const unlock = await lock(s.cluster, s.database);
+    const requests = Array.from({ length: 40 }, (_, i) => (i % 2 ? timed(api.post('/v1/lessons', newLesson({ tags: [`behind-${i}`] }))) : timed(api.get('/v1/lessons'))));
+    const results = await Promise.all(requests);
+    await unlock();
+    for (const [i, { answer, ms }] of results.entries()) {
+      const expected = i % 2 ? ['request_timeout', 'outcome_unknown'] : ['request_timeout'];
+      assert.ok(expected.includes(answer.json.code), answer.text);
+      assert.ok(ms < ANSWER_MS(limit), `${ms} ms`);
+    }
+    await until(async () => (await sessions(s.query, "state <> 'idle'")).length === 0, 'the rest is done with', 30_000);
+    for (const [i, { answer }] of results.entries()) {
+      if (i % 2 === 0) continue;
+      const stored = (await api.get(`/v1/lessons?tags=behind-${i}`, { status: 200 })).json.items.length;
+      assert.ok(stored <= (answer.json.code === 'outcome_unknown' ? 1 : 0), answer.text);
+    }
+    await create(api);
+  });
+});
+
+test('a server that is frozen is given up in time, and used again when it goes on', async () => {
+  const limit = 1000;
+  await withService(['--request-timeout-ms', String(limit)], async (service, api) => {
+    await api.get('/v1/lessons/curation', { status: 200 });
+    const thaw = await freeze();
+    let results;
+    try {
+      const writes = Array.from({ length: 6 }, (_, i) => api.post('/v1/lessons', newLesson({ tags: [`frozen-${i}`] }), { headers: i % 2 ? { 'idempotency-key': `frozen-${i}` } : {} }));
+      results = await Promise.all([...writes, api.get('/v1/lessons'), api.get('/v1/lessons/curation')].map(timed));
+    } finally {
+      thaw();
+    }
+    for (const [i, { answer, ms }] of results.entries()) {
+      const expected = i < 6 && i % 2 === 0 ? 'outcome_unknown' : 'request_timeout';
+      assert.equal(answer.json.code, expected, `${i}: ${answer.text}`);
+      assert.ok(ms < ANSWER_MS(limit), `${ms} ms`);
+    }
+    await until(async () => (await api.get('/v1/lessons')).status === 200, 'reads are served again', 12_000);
+    await until(async () => (await api.get('/v1/lessons/curation')).status === 200, 'slow reads too', 12_000);
+    for (let i = 0; i < 6; i++) {
+      const body = newLesson({ tags: [`frozen-${i}`] });
+      if (i % 2) await until(async () => (await api.post('/v1/lessons', body, { headers: { 'idempotency-key': `frozen-x-${i}` } })).status === 201, 'writes too', 12_000);
+      const found = (await api.get(`/v1/lessons?tags=frozen-${i}`, { status: 200 })).json.items.length;
+      assert.ok(found <= 1, `${found} of frozen-${i}`);
+    }
+  });
+});
+
+test('more requests than may be worked on are refused at once, and health is not', async () => {
+  await withService(['--loops', '1', '--max-in-flight', '8', '--request-timeout-ms', '20000'], async (service, api) => {
+    await create(api);
+    const baseline = await gauges(api);
+    const unlock = await lock(s.cluster, s.database);
+    const stuck = Array.from({ length: 8 }, (_, i) => api.post('/v1/lessons', newLesson({ tags: ['stuck'] }), { headers: i % 2 ? { 'idempotency-key': `stuck-${i}` } : {} }));
+    await blocked(s.query, 4);
+    await until(async () => (await gauges(api)).requests > 8, 'all of them wait');
+    for (let i = 0; i < 20; i++) {
+      const { answer, ms } = await timed(i % 2 ? api.get('/v1/lessons') : api.post('/v1/lessons', newLesson({ tags: ['refused'] })));
+      assert.deepEqual([answer.status, answer.json.code], [503, 'overloaded'], answer.text);
+      assert.ok(Number(answer.headers['retry-after']) >= 1);
+      assert.ok(ms < 1000, `refused after ${ms} ms`);
+    }
+    for (const path of ['/health/live', '/metrics', '/version']) await api.get(path, { status: 200, check: false });
+    await unlock();
+    for (const answer of await Promise.all(stuck)) assert.equal(answer.status, 201, answer.text);
+    assert.equal((await api.get('/v1/lessons?tags=stuck', { status: 200 })).json.items.length, 8);
+    assert.deepEqual((await api.get('/v1/lessons?tags=refused', { status: 200 })).json.items, []);
+    await settled(api, { connections: baseline.connections + 40, requests: baseline.requests });
+  });
+});
+
+test('a stop finishes what is in flight, on every lane', async () => {
+  await withService([], async (service, api) => {
+    const { id } = await create(api, { at: '2026-01-01T00:00:00Z' });
+    const unlock = await lock(s.cluster, s.database);
+    const answers = [
+      api.get('/v1/lessons'),
+      api.post('/v1/lessons', newLesson({ tags: ['stopped'] })),
+      api.post('/v1/lessons', newLesson({ tags: ['stopped'] }), { headers: { 'idempotency-key': 'stopped' } }),
+      api.post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME }),
+      api.get('/v1/lessons/export?format=md'),
+      api.get('/v1/lessons/curation'),
+    ];
+    await blocked(s.query, 5);
+    const stopped = service.stop();
+    await sleep(300);
+    await unlock();
+    assert.deepEqual((await Promise.all(answers)).map((a) => a.status), [200, 201, 201, 200, 200, 200]);
+    await stopped;
+  }, { stop: false });
+  assert.equal((await s.api.get('/v1/lessons?tags=stopped', { status: 200 })).json.items.length, 2);
+});
+
+test('a stop does not wait longer than it may, and answers what it gives up', async () => {
+  await withService(['--stop-timeout-ms', '500'], async (service, api) => {
+    const { id } = await create(api, { at: '2026-01-01T00:00:00Z' });
+    const unlock = await lock(s.cluster, s.database);
+    try {
+      const answers = [
+        [api.get('/v1/lessons'), 'shutting_down'],
+        [api.get('/v1/lessons/curation'), 'shutting_down'],
+        [api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }), 'shutting_down'],
+        [api.post('/v1/lessons', newLesson(), { headers: { 'idempotency-key': 'given-up' } }), 'shutting_down'],
+        [api.post('/v1/lessons', newLesson()), 'outcome_unknown'],
+      ];
+      await blocked(s.query, 5);
+      await within(6000, service.stop(), 'the service ends');
+      for (const [answer, code] of answers) assert.equal((await answer).json.code, code);
+    } finally {
+      await unlock();
+    }
+  }, { stop: false });
+});
+
+test('a stop in the middle of everything else ends well too', async () => {
+  // exports that nobody reads, and those that wait for a connection
+  await fill(s.query, 3000);
+  await withService(['--stop-timeout-ms', '300', '--slow-connections', '1'], async (service) => {
+    const readers = await Promise.all(Array.from({ length: 10 }, () => connectAndSend(service.port, 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n')));
+    await sleep(300);
+    await within(6000, service.stop(), 'the service ends');
+    for (const socket of readers) socket.destroy();
+  }, { stop: false });
+
+  // statements that hang: exports in their middle among them
+  await withService(['--stop-timeout-ms', '300', '--slow-connections', '1'], async (service) => {
+    const reader = await connectAndSend(service.port, 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n');
+    await new Promise((resolve) => reader.once('data', resolve));
+    reader.pause();
+    const unlock = await lock(s.cluster, s.database);
+    reader.resume();
+    const waiting = await Promise.all(Array.from({ length: 5 }, () => connectAndSend(service.port, 'GET /v1/lessons/curation HTTP/1.1\r\nHost: a\r\n\r\n')));
+    await blocked(s.query, 1);
+    await within(6000, service.stop(), 'the service ends');
+    await unlock();
+    for (const socket of [reader, ...waiting]) socket.destroy();
+  }, { stop: false });
+
+  // a frozen server, and a write whose time is up but whose outcome is not known yet
+  await withService(['--request-timeout-ms', '700', '--stop-timeout-ms', '300'], async (service, api) => {
+    await api.get('/v1/lessons?limit=1', { status: 200 });
+    const thaw = await freeze();
+    try {
+      const answer = api.post('/v1/lessons', newLesson());
+      const keyed = api.post('/v1/lessons', newLesson(), { headers: { 'idempotency-key': 'overtime' } });
+      await sleep(1000);
+      await within(6000, service.stop(), 'the service ends');
+      assert.equal((await answer).json.code, 'outcome_unknown');
+      assert.equal((await keyed).json.code, 'request_timeout');
+    } finally {
+      thaw();
+    }
+  }, { stop: false });
+});
+
+test('a stop while keys are looked up ends well, and so does a look-up that hangs', async () => {
+  await createKey(s.url, 'alpha', 'agent');
+  await withService(['--request-timeout-ms', '1000', '--stop-timeout-ms', '300'], async (service, api) => {
+    const stranger = api.as('dbk_unknown');
+    await until(async () => (await stranger.get('/v1/lessons')).status === 401, 'keys are asked for');
+    const unlock = await lock(s.cluster, s.database, 'daybook.api_keys');
+    try {
+      await sleep(1200); // the next look-up hangs now
+      const { answer, ms } = await timed(stranger.get('/v1/lessons'));
+      assert.ok(['request_timeout', 'database_unavailable'].includes(answer.json.code), answer.text);
+      assert.ok(ms < ANSWER_MS(1000), `${ms} ms`);
+      const left = stranger.get('/v1/lessons').catch((error) => error);
+      await sleep(100);
+      await within(6000, service.stop(), 'the service ends');
+      const last = await left;
+      assert.ok(last instanceof Error || ['shutting_down', 'request_timeout', 'database_unavailable'].includes(last.json.code));
+    } finally {
+      await unlock();
+      stranger.close();
+    }
+  }, { stop: false });
+});

@@ -1,0 +1,94 @@
+// Exports: every lesson that matches, in both formats, streamed.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import { test } from 'node:test';
+import { create, day, distinctTakeaway, everyItem, faults, OUTCOME } from '../lib/lessons.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const s = suite({ prepare });
+const MANY = 3000;
+
+async function prepare() {
+  const api = s.api;
+  for (let from = 0; from < MANY; from += 50)
+    await Promise.all(Array.from({ length: 50 }, (_, i) => create(api, { tags: ['bulk', `t${(from + i) % 7}`], at: day(1 + ((from + i) % 300)), takeaway: distinctTakeaway(from + i) })));
+}
+
+const lines = (text) => text.split('\n').slice(0, -1).map((line) => JSON.parse(line));
+
+test('jsonl has every lesson once, as the list shows it and in its order', async () => {
+  const answer = await s.api.get('/v1/lessons/export?format=jsonl', { status: 200 });
+  assert.match(answer.headers['content-type'], /^application\/x-ndjson/);
+  const exported = lines(answer.text);
+  assert.equal(exported.length, MANY);
+  assert.deepEqual(exported, await everyItem(s.api, '/v1/lessons?limit=200'));
+});
+
+test('the filters are those of the list', async () => {
+  const { id } = await create(s.api, { tags: ['one', 'two'], at: day(2), context: 'Unrepeatable wording' });
+  await s.api.post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME, at: day(3) }, { status: 200 });
+  for (const query of ['tags=one,none', 'tags_all=one,two', 'status=validated', `tags=one&since=${day(2)}&until=${day(3)}`, 'text=unrepeatable%20wording', `as_of=${day(3)}&status=validated&active=true`])
+    assert.deepEqual(lines((await s.api.get(`/v1/lessons/export?format=jsonl&${query}`, { status: 200 })).text).map((x) => x.id), [id], query);
+  const some = lines((await s.api.get('/v1/lessons/export?format=jsonl&tags=t3')).text);
+  assert.equal(some.length, Math.ceil((MANY - 3) / 7));
+});
+
+test('an export of nothing is empty, not an error', async () => {
+  assert.equal((await s.api.get('/v1/lessons/export?format=jsonl&tags=none', { status: 200 })).text, '');
+  await s.api.get('/v1/lessons/export?format=md&tags=none', { status: 200 });
+});
+
+test('md shows every lesson with its evidence and state', async () => {
+  const { id } = await create(s.api, { tags: ['shown'], at: day(4), takeaway: 'Shown <as> *it* is', context: 'The context', outcome: 'The outcome', evidence: ['log 17', 'log 18'] });
+  await s.api.post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME, reason: 'The reason', at: day(5) }, { status: 200 });
+  const { text, headers } = await s.api.get('/v1/lessons/export?format=md&tags=shown', { status: 200 });
+  assert.match(headers['content-type'], /^text\/markdown; charset=utf-8$/i);
+  for (const part of ['The context', 'The outcome', 'log 17', 'log 18', 'validated', 'The reason', 'brier_score', '0.171', 'shown', id]) assert.ok(text.replaceAll('\\', '').includes(part), `${part} is missing in: ${text}`);
+  const all = (await s.api.get('/v1/lessons/export?format=md&tags=bulk', { status: 200 })).text;
+  assert.equal(all.match(/Lesson \d+: /g).length >= MANY, true);
+});
+
+test('the format must be one that there is', async () => {
+  assert.deepEqual(faults(await s.api.get('/v1/lessons/export', { status: 422 })), ['format: required']);
+  assert.deepEqual(faults(await s.api.get('/v1/lessons/export?format=csv&limit=5', { status: 422 })), ['format: not_a_choice', 'limit: unknown_field']);
+});
+
+test('HEAD of an export has no body', async () => {
+  await s.api('HEAD', '/v1/lessons/export?format=jsonl', { status: 200 });
+});
+
+test('a client that reads slowly or leaves holds nobody else up', async () => {
+  const agent = new http.Agent({ keepAlive: false });
+  const slow = await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      const request = http.get(`${s.service.base}/v1/lessons/export?format=jsonl`, { agent });
+      const [response] = await once(request, 'response');
+      response.pause(); // takes nothing from now on
+      return { request, response };
+    }),
+  );
+  const answer = await s.api.get('/v1/lessons/export?format=jsonl&tags=t1', { status: 200 });
+  assert.ok(lines(answer.text).length > 100);
+  await s.api.get('/v1/lessons?limit=10', { status: 200 });
+  await create(s.api);
+  for (const { request, response } of slow) {
+    response.on('error', () => {});
+    request.destroy();
+  }
+  assert.ok(lines((await s.api.get('/v1/lessons/export?format=jsonl', { status: 200 })).text).length >= MANY);
+});
+
+test('an export taken while lessons are written has no double and every lesson that was there', async () => {
+  const known = new Set((await everyItem(s.api, '/v1/lessons?limit=200')).map((x) => x.id));
+  let writing = true;
+  const writer = (async () => {
+    while (writing) await create(s.api, { tags: ['bulk'], at: day(150) });
+  })();
+  const exported = lines((await s.api.get('/v1/lessons/export?format=jsonl', { status: 200 })).text).map((x) => x.id);
+  writing = false;
+  await writer;
+  assert.equal(new Set(exported).size, exported.length);
+  for (const id of exported) known.delete(id);
+  assert.equal(known.size, 0);
+});

@@ -1,0 +1,118 @@
+// Health and metrics: what an operator watches is true.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { create, UNKNOWN_ID } from '../lib/lessons.mjs';
+import { until } from '../lib/processes.mjs';
+import { DOCS, OPENAPI_JSON } from '../lib/paths.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const s = suite();
+
+/** The samples as a map from `name{labels}` to number; every line must be in the text format. */
+async function metrics() {
+  const answer = await s.api.get('/metrics', { status: 200 });
+  assert.match(answer.headers['content-type'], /^text\/plain; version=0\.0\.4/);
+  assert.ok(answer.text.endsWith('\n'));
+  const samples = new Map();
+  const types = new Map();
+  for (const line of answer.text.split('\n').slice(0, -1)) {
+    const type = line.match(/^# TYPE ([a-z_]+) (counter|gauge|histogram)$/);
+    if (type) {
+      assert.ok(!types.has(type[1]), `${type[1]} has two types`);
+      types.set(type[1], type[2]);
+      continue;
+    }
+    if (/^# HELP [a-z_]+ \S/.test(line)) continue;
+    const sample = line.match(/^([a-z_]+)(\{[a-z_]+="[^"]*"(?:,[a-z_]+="[^"]*")*\})? ([0-9.eE+-]+)$/);
+    assert.ok(sample, `not a sample: ${line}`);
+    const family = types.has(sample[1]) ? sample[1] : sample[1].replace(/_(bucket|sum|count)$/, '');
+    assert.ok(types.has(family), `${sample[1]} has no type`);
+    assert.ok(!samples.has(sample[1] + (sample[2] ?? '')), `twice: ${line}`);
+    samples.set(sample[1] + (sample[2] ?? ''), Number(sample[3]));
+  }
+  return samples;
+}
+
+const counted = (samples, method, route, status) => samples.get(`daybook_requests_total{method="${method}",route="${route}",status="${status}"}`) ?? 0;
+
+test('live says ok and ready says ready', async () => {
+  assert.deepEqual((await s.api.get('/health/live', { status: 200 })).json, { status: 'ok' });
+  await until(async () => (await s.api.get('/health/ready')).status === 200, 'it is ready');
+  assert.deepEqual((await s.api.get('/health/ready', { status: 200 })).json, { status: 'ready' });
+});
+
+test('the version names the service, its version and commit', async () => {
+  const { name, version, commit } = (await s.api.get('/version', { status: 200 })).json;
+  assert.equal(name, 'daybook');
+  assert.match(version, /^\d+\.\d+\.\d+/);
+  assert.ok(commit.length > 0);
+});
+
+test('the contract and its page are served as they are in the repository, and load nothing from elsewhere', async () => {
+  for (const [path, file] of [['/openapi.json', OPENAPI_JSON], ['/docs', `${DOCS}index.html`], ['/docs/viewer.js', `${DOCS}viewer.js`]])
+    assert.ok((await s.api.get(path, { status: 200 })).bytes.equals(readFileSync(file)), `${path} is not ${file}: is the binary up to date?`);
+  assert.doesNotMatch((await s.api.get('/docs')).text, /(?:src|href|url)=["']?(?:https?:)?\/\//i);
+});
+
+test('requests are counted by route and status, over all loops', async () => {
+  const before = await metrics();
+  for (let i = 0; i < 7; i++) await create(s.api);
+  await Promise.all(Array.from({ length: 9 }, () => s.api.get('/v1/lessons?limit=1')));
+  for (let i = 0; i < 3; i++) await s.api.get(`/v1/lessons/${UNKNOWN_ID}`);
+  await s.api.get('/v1/nothing');
+  const wanted = [['POST', '/v1/lessons', 201, 7], ['GET', '/v1/lessons', 200, 9], ['GET', '/v1/lessons/{id}', 404, 3]];
+  await until(async () => {
+    const now = await metrics();
+    return wanted.every(([method, route, status, n]) => counted(now, method, route, status) - counted(before, method, route, status) === n);
+  }, 'the counters show what was asked');
+});
+
+test('a path that is not there adds no new time series', async () => {
+  const before = (await metrics()).size;
+  for (let i = 0; i < 20; i++) await s.api.get(`/v1/nothing/${i}`, { status: 404 });
+  assert.ok((await metrics()).size <= before + 20);
+});
+
+test('latency histograms are cumulative and agree with their count', async () => {
+  const samples = await metrics();
+  const histograms = new Map();
+  for (const [name, value] of samples) {
+    const [, labels, le] = name.match(/^daybook_request_seconds_bucket\{(.*),le="([^"]+)"\}$/) ?? [];
+    if (labels) histograms.set(labels, [...(histograms.get(labels) ?? []), { le: le === '+Inf' ? Infinity : Number(le), value }]);
+  }
+  assert.ok(histograms.size > 2);
+  for (const [labels, buckets] of histograms) {
+    for (let i = 1; i < buckets.length; i++) assert.ok(buckets[i].le > buckets[i - 1].le && buckets[i].value >= buckets[i - 1].value, labels);
+    assert.equal(buckets.at(-1).le, Infinity);
+    assert.equal(buckets.at(-1).value, samples.get(`daybook_request_seconds_count{${labels}}`));
+    assert.ok(samples.get(`daybook_request_seconds_sum{${labels}}`) > 0);
+  }
+});
+
+test('lanes, queues, connections and reconnects are shown', async () => {
+  const samples = await metrics();
+  for (const lane of ['read', 'write', 'slow']) {
+    assert.ok(samples.has(`daybook_db_connections{lane="${lane}"}`));
+    assert.ok(samples.has(`daybook_db_in_flight{lane="${lane}"}`));
+  }
+  for (const name of ['daybook_db_waiting', 'daybook_db_reconnects_total', 'daybook_requests_in_flight']) assert.ok(samples.has(name), name);
+  assert.ok(samples.get('daybook_connections') >= 1);
+});
+
+test('without its database the service lives, is not ready, answers 503 with Retry-After, and comes back by itself', async () => {
+  const { id } = await create(s.api);
+  await s.cluster.stop();
+  await until(async () => (await s.api.get('/health/ready')).status === 503, 'it is not ready');
+  await s.api.get('/health/live', { status: 200 });
+  for (const answer of [await s.api.get(`/v1/lessons/${id}`), await s.api.get('/v1/lessons/block'), await s.api.post(`/v1/lessons/${id}/retire`, { reason: 'x' })]) {
+    assert.equal(answer.status, 503);
+    assert.equal(answer.json.code, 'database_unavailable');
+    assert.ok(Number(answer.headers['retry-after']) >= 1);
+  }
+  await s.cluster.start();
+  await until(async () => (await s.api.get('/health/ready')).status === 200, 'it is ready again');
+  assert.equal((await s.api.get(`/v1/lessons/${id}`, { status: 200 })).json.status, 'proposed');
+  await create(s.api);
+  assert.ok((await metrics()).get('daybook_db_reconnects_total') > 0);
+});

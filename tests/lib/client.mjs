@@ -1,0 +1,69 @@
+// The HTTP client of the tests: it sees status, headers and bytes as they are, and holds every answer against the contract.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import net from 'node:net';
+import { checkAnswer } from './contract.mjs';
+
+/** An answer with `json` parsed on demand; whole numbers beyond 2^53 and long decimals are to be looked up in `text`. */
+function answerOf(status, headers, bytes) {
+  const text = bytes.toString('utf8');
+  const answer = { status, headers, bytes, text };
+  return Object.defineProperty(answer, 'json', { get: () => JSON.parse(text) });
+}
+
+/**
+ * Gives `api(method, path, {body, headers, status, check})`.
+ * body: text or bytes go as they are, anything else as JSON. headers: undefined removes one. status: what it must be.
+ */
+export function makeClient(base, { headers: common = {}, agent = new http.Agent({ keepAlive: true }) } = {}) {
+  const api = async (method, path, { body, headers = {}, status, check = true } = {}) => {
+    const raw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
+    const sent = raw ? body : JSON.stringify(body);
+    const all = { ...(sent === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }), ...common, ...headers };
+    const answer = await new Promise((resolve, reject) => {
+      const request = http.request(base + path, {
+        method,
+        agent,
+        headers: Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)),
+      });
+      request.on('error', reject);
+      request.on('response', (response) => {
+        const chunks = [];
+        response.on('data', (chunk) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => resolve(answerOf(response.statusCode, response.headers, Buffer.concat(chunks))));
+      });
+      request.end(sent);
+    });
+    if (check) checkAnswer({ method, path, requestText: sent?.toString(), ...answer });
+    if (status !== undefined) assert.equal(answer.status, status, `${method} ${path}: ${answer.text.slice(0, 1000)}`);
+    return answer;
+  };
+  return Object.assign(api, {
+    get: (path, options) => api('GET', path, options),
+    post: (path, body, options) => api('POST', path, { ...options, body }),
+    as: (key) => makeClient(base, { headers: { ...common, authorization: `Bearer ${key}` } }),
+    close: () => agent.destroy(),
+  });
+}
+
+/** Sends bytes over a connection of its own, reads to the end, and gives the first answer (`received`: all of it), or null if there was none. */
+export function exchange(port, bytes, { method, path } = {}) {
+  return new Promise((resolve, reject) => {
+    const chunks = [];
+    const socket = net.connect(port, '127.0.0.1', () => socket.write(bytes));
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', (error) => (chunks.length ? finish() : error.code === 'ECONNRESET' ? resolve(null) : reject(error)));
+    socket.on('close', () => finish());
+    const finish = () => {
+      const all = Buffer.concat(chunks);
+      const split = all.indexOf('\r\n\r\n');
+      if (split < 0) return resolve(null);
+      const [start, ...lines] = all.subarray(0, split).toString('latin1').split('\r\n');
+      const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+      const answer = answerOf(Number(start.split(' ')[1]), headers, all.subarray(split + 4, split + 4 + Number(headers['content-length'] ?? Infinity)));
+      if (method) checkAnswer({ method, path, ...answer });
+      resolve(Object.assign(answer, { received: all }));
+    };
+  });
+}

@@ -1,0 +1,128 @@
+// Holds an answer of the service against openapi.yaml.
+import { readFileSync } from 'node:fs';
+import Ajv from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { parse } from 'yaml';
+import { OPENAPI_YAML } from './paths.mjs';
+
+export const openapi = parse(readFileSync(OPENAPI_YAML, 'utf8'));
+
+const ajv = new Ajv({ allErrors: true, strict: false });
+addFormats(ajv);
+ajv.addSchema(openapi, 'openapi');
+
+const escape = (key) => key.replaceAll('~', '~0').replaceAll('/', '~1');
+const follow = (object) => (object?.$ref ? object.$ref.split('/').slice(1).reduce((at, key) => at[key], openapi) : object);
+
+/** What is wrong with `value` by the schema object `schema` of openapi.yaml, or null. */
+function wrongBy(schema, value) {
+  const validate = schema.$ref ? ajv.getSchema(`openapi${schema.$ref}`) : ajv.compile({ $id: undefined, ...absolute(schema) });
+  return validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: 'it' });
+}
+
+/** A copy whose references name the document, so that it can be compiled on its own. */
+function absolute(schema) {
+  if (Array.isArray(schema)) return schema.map(absolute);
+  if (schema === null || typeof schema !== 'object') return schema;
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, key === '$ref' ? `openapi${value}` : absolute(value)]));
+}
+
+/** Every operation, fixed paths before templates. */
+export const operations = Object.entries(openapi.paths)
+  .flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })))
+  .map((o) => ({ ...o, pattern: new RegExp(`^${o.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
+  .sort((a, b) => a.path.split('{').length - b.path.split('{').length);
+
+const NO_OPERATION = { responses: {} };
+const jsonOf = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+function wrongHeaders(documented, headers) {
+  for (const [name, reference] of Object.entries(documented ?? {})) {
+    const header = follow(reference);
+    const value = headers[name.toLowerCase()];
+    if (value === undefined) {
+      if (header.required) return `the header ${name} is missing`;
+      continue;
+    }
+    const wrong = wrongBy(header.schema, header.schema.type === 'integer' ? Number(value) : value);
+    if (wrong) return `the header ${name} is "${value}": ${wrong}`;
+  }
+  return null;
+}
+
+function wrongProblem(problem, response, status, headers) {
+  if (problem.status !== status) return `the problem says status ${problem.status}`;
+  if (problem.type !== `urn:daybook:error:${problem.code}`) return `the problem of code ${problem.code} has type ${problem.type}`;
+  if ((problem.code === 'invalid_fields') !== (problem.errors !== undefined)) return `errors belongs to invalid_fields, not to ${problem.code}`;
+  if (!headers['idempotency-replayed'] && problem.request_id !== headers['x-request-id']) return 'request_id is not X-Request-ID';
+  const codes = response && Object.keys(response.content['application/problem+json'].examples);
+  if (codes && !codes.includes(problem.code)) return `the code ${problem.code} is not documented for this status here (${codes})`;
+  return null;
+}
+
+function wrongBody(response, { method, status, headers, text }) {
+  const [type] = (headers['content-type'] ?? '').split(';');
+  const isProblem = type === 'application/problem+json';
+  if (method === 'HEAD') return text === '' ? null : 'HEAD has a body';
+  if (response && !response.content) return text === '' ? null : `there is a body, none is documented: ${text.slice(0, 200)}`;
+  const media = response ? response.content[type] : isProblem && { schema: { $ref: '#/components/schemas/Problem' } };
+  if (!media) return `the content type ${type} is not documented`;
+  if (!type.endsWith('json') || type === 'application/x-ndjson') {
+    if (!media['x-item-schema']) return null;
+    if (text !== '' && !text.endsWith('\n')) return 'the last line does not end';
+    for (const line of text.split('\n').slice(0, -1)) {
+      const wrong = wrongBy(media['x-item-schema'], jsonOf(line));
+      if (wrong) return `${wrong} in the line ${line}`;
+    }
+    return null;
+  }
+  const body = jsonOf(text);
+  if (body === undefined) return 'the body is not JSON';
+  return wrongBy(media.schema, body) ?? (isProblem ? wrongProblem(body, response, status, headers) : null);
+}
+
+/** A request that was taken must be one that the contract allows. */
+function wrongRequest(operation, { requestText, query }) {
+  const media = operation.requestBody?.content['application/json'];
+  if (media) {
+    const wrong = wrongBy(media.schema, jsonOf(requestText ?? ''));
+    if (wrong) return `it took a body that the contract forbids: ${wrong}`;
+  }
+  const known = (operation.parameters ?? []).map(follow).filter((p) => p.in === 'query');
+  const unknown = [...query.keys()].find((name) => !known.some((p) => p.name === name));
+  return unknown === undefined ? null : `it took the query parameter ${unknown}, which the contract does not know`;
+}
+
+function wrongAnswer(exchange) {
+  const { method, path, status, headers } = exchange;
+  const url = new URL(path, 'http://service');
+  const onPath = operations.filter((o) => o.pattern.test(url.pathname));
+  const { operation } = onPath.find((o) => o.method === (method === 'HEAD' ? 'GET' : method)) ?? { operation: NO_OPERATION };
+
+  if (!headers['x-request-id']) return 'the header X-Request-ID is missing';
+  if (method === 'OPTIONS' && status === 204) return headers.allow ? wrongBody({}, exchange) : 'the header Allow is missing';
+  // Outside the contract (no such path, no such method) only a refusal can be right.
+  const documented = operation.responses[status] ?? (status === 405 ? onPath[0]?.operation.responses[405] : undefined);
+  if (!documented && operation !== NO_OPERATION) return 'the status is not documented';
+  if (!documented && status < 400) return 'the contract knows no such operation, and it was taken';
+  const response = follow(documented);
+  return (
+    wrongHeaders(response?.headers, headers) ??
+    wrongBody(response, exchange) ??
+    (status >= 200 && status < 300 && method !== 'HEAD' ? wrongRequest(operation, { ...exchange, query: url.searchParams }) : null)
+  );
+}
+
+/** Throws unless the answer is one that openapi.yaml allows: {method, path, requestText, status, headers, text}. */
+export function checkAnswer(exchange) {
+  const wrong = wrongAnswer(exchange);
+  if (!wrong) return;
+  const { method, path, status, text } = exchange;
+  throw new Error(`contract: ${method} ${path} answered ${status}: ${wrong}\n  ${text.slice(0, 1000)}`);
+}

@@ -1,0 +1,21 @@
+// Where the repository's files lie, as seen from the tests.
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const at = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+export const ROOT = at('');
+export const TESTS = at('tests/');
+export const OPENAPI_YAML = at('openapi/openapi.yaml');
+export const OPENAPI_JSON = at('openapi/openapi.json');
+export const DOCS = at('openapi/docs/');
+export const README = at('README.md');
+export const ERRORS_DEF = at('server/errors.def');
+export const BIN = at('tests/node_modules/.bin/');
+
+/** The binary under test: $DAYBOOKD, else the newest kind of build that is there. */
+export function daybookd() {
+  const found = [process.env.DAYBOOKD, at('build/asan/daybookd'), at('build/release/daybookd')].find((p) => p && existsSync(p));
+  if (!found) throw new Error('no daybookd: set DAYBOOKD, or build into build/asan or build/release');
+  return found;
+}

@@ -1,0 +1,82 @@
+// The service under test: started on a free port, watched for what the sanitizers say, always ended.
+import assert from 'node:assert/strict';
+import { ended, run, start, within } from './processes.mjs';
+import { daybookd } from './paths.mjs';
+
+const SANITIZER = /^.*(?:ERROR: (?:Address|Leak|Memory|Thread)Sanitizer|: runtime error: ).*$/m;
+
+/** The caller's environment without its own Daybook settings. */
+function cleanEnvironment(extra) {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('DAYBOOK_')));
+  return { ASAN_OPTIONS: 'exitcode=99', UBSAN_OPTIONS: 'exitcode=99:halt_on_error=1:print_stacktrace=1', ...env, ...extra };
+}
+
+/** Fails with the report when a sanitizer found something. */
+function assertSane(stderr) {
+  const found = stderr.match(SANITIZER);
+  assert.ok(!found, `sanitizer report:\n${found && stderr.slice(found.index, found.index + 4000)}`);
+}
+
+/** Runs a daybookd command to its end: {code, stdout, stderr}. */
+export async function command(args, { env = {} } = {}) {
+  const result = await within(60_000, run(daybookd(), args, { env: cleanEnvironment(env) }), `daybookd ${args[0]}`);
+  assertSane(result.stderr);
+  return result;
+}
+
+/** A new key of that owner and role: {key, id}. */
+export async function createKey(databaseUrl, owner, role, name) {
+  const label = name ? ['--name', name] : [];
+  const { code, stdout, stderr } = await command(['key', 'create', '--owner', owner, '--role', role, ...label, '--database-url', databaseUrl]);
+  assert.equal(code, 0, stderr);
+  const id = stderr.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/)?.[0];
+  assert.ok(id, `no id in: ${stderr}`);
+  return { key: stdout.trimEnd(), id };
+}
+
+/** Starts `daybookd serve` and waits for its line. Throws with what it said when it ends instead. */
+export async function startService(databaseUrl, { args = [], env = {}, listen = '127.0.0.1:0' } = {}) {
+  const child = start(daybookd(), ['serve', '--listen', listen, '--database-url', databaseUrl, ...args], { env: cleanEnvironment(env) });
+  const end = ended(child);
+  const service = { child, pid: child.pid, stdout: '', log: '', ended: end };
+  child.stderr.setEncoding('utf8').on('data', (text) => (service.log += text));
+
+  const listening = new Promise((resolve) => {
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      service.stdout += text;
+      const line = service.stdout.match(/^daybook listening on (http:\/\/\S+)$/m);
+      if (line) resolve(line[1]);
+    });
+  });
+  const base = await within(60_000, Promise.race([listening, end.then(() => null)]), 'the service listens').catch((error) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
+  if (!base) {
+    assertSane(service.log);
+    throw new Error(`daybookd ended with ${child.exitCode}: ${service.log}`);
+  }
+
+  return Object.assign(service, {
+    base,
+    port: Number(new URL(base).port),
+
+    /** SIGTERM; the service must end with `code` within `ms`. */
+    async stop({ code = 0, ms = 20_000 } = {}) {
+      child.kill('SIGTERM');
+      const result = await within(ms, end, 'the service stops').catch((error) => {
+        child.kill('SIGKILL');
+        throw new Error(`${error.message}; its log ends with: ${service.log.slice(-2000)}`);
+      });
+      assertSane(service.log);
+      assert.deepEqual(result, { code, signal: null }, service.log.slice(-2000));
+    },
+
+    /** kill -9. */
+    async kill() {
+      child.kill('SIGKILL');
+      await end;
+      assertSane(service.log);
+    },
+  });
+}
