@@ -33,7 +33,6 @@ create table idempotency_keys (
     status int not null,
     content_type text not null,
     location text,
-    etag text,
     body bytea not null,
     created_at timestamptz not null default now(),
     expires_at timestamptz not null,
@@ -47,7 +46,6 @@ comment on column idempotency_keys.request_hash is 'SHA-256 of method, path and 
 comment on column idempotency_keys.status is 'HTTP status of the answer';
 comment on column idempotency_keys.content_type is 'Content-Type of the answer';
 comment on column idempotency_keys.location is 'Location of the answer, null when it had none';
-comment on column idempotency_keys.etag is 'ETag of the answer, null when it had none';
 comment on column idempotency_keys.body is 'Body of the answer, byte for byte';
 comment on column idempotency_keys.created_at is 'When the request was first answered';
 comment on column idempotency_keys.expires_at is 'From when on the key may be used anew';

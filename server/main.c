@@ -1,4 +1,5 @@
 /* The commands of daybookd. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,9 +294,21 @@ static enum exit_code run_command(const struct config *config, struct words *wor
     return c->run(config, words);
 }
 
+/* Whoever closed one of the three, no socket or file of ours shall take its place. */
+static void open_standard_files(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     struct config config;
+    open_standard_files();
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         printf("daybookd %s (%s)\n", DAYBOOK_VERSION, DAYBOOK_COMMIT);
         return EXIT_OK;

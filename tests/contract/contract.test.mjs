@@ -44,7 +44,9 @@ test('every answer of the contract is closed, and every operation tells its refu
   for (const { path, operation } of operations) walk(operation.responses, path);
   assert.deepEqual(open, []);
   for (const { method, path, operation } of operations)
-    for (const status of path.startsWith('/v1/') ? [400, 401, 403, 405, 422, 429, 431, 500, 503, 504, ...(method === 'POST' ? [408, 409, 413, 415] : [])] : [405, 429, 431, 500, 503])
+    for (const status of path.startsWith('/v1/')
+      ? [400, 401, 403, 405, 422, 429, 431, 500, 503, 504, ...(method === 'POST' ? [408, 409, 413, 415] : [])]
+      : [405, 429, 431, 500, 503])
       assert.ok(operation.responses[status], `${method} ${path} does not tell ${status}`);
 });
 
@@ -55,12 +57,20 @@ test('the generated files are what the contract yields: npm run generate', () =>
 const env = { ...process.env, PATH: `${BIN}:${process.env.PATH}`, REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', REDOCLY_TELEMETRY: 'off' };
 
 test('Spectral has nothing to say', async () => {
-  const { code, stdout, stderr } = await run(join(BIN, 'spectral'), ['lint', '--ruleset', 'contract/spectral.yaml', '--fail-severity', 'hint', '../openapi/openapi.yaml'], { cwd: TESTS, env });
+  const { code, stdout, stderr } = await run(
+    join(BIN, 'spectral'),
+    ['lint', '--ruleset', 'contract/spectral.yaml', '--fail-severity', 'hint', '../openapi/openapi.yaml'],
+    { cwd: TESTS, env },
+  );
   assert.equal(code, 0, stdout + stderr);
 });
 
 test('Redocly has nothing to say', async () => {
-  const { code, stdout, stderr } = await run(join(BIN, 'redocly'), ['lint', '--config', 'contract/redocly.yaml', '../openapi/openapi.yaml'], { cwd: TESTS, env });
+  const { code, stdout, stderr } = await run(
+    join(BIN, 'redocly'),
+    ['lint', '--config', 'contract/redocly.yaml', '../openapi/openapi.yaml'],
+    { cwd: TESTS, env },
+  );
   assert.equal(code, 0, stdout + stderr);
 });
 
@@ -72,7 +82,14 @@ test('Specmatic finds no violation and no 5xx in a live service', async (t) => {
   assert.deepEqual(failures, [], 'answers of 500 and above');
   const alarms = tests.filter(({ failure }) => failure);
   const isKnown = ({ name, failure }) => known.some((k) => new RegExp(k.test).test(name) && new RegExp(k.failure).test(failure));
-  assert.deepEqual(alarms.filter((alarm) => !isKnown(alarm)).map(({ name, failure }) => `${name}\n${failure.slice(0, 600)}`), []);
-  for (const k of known) assert.ok(alarms.some(({ name }) => new RegExp(k.test).test(name)), `a known alarm that is none any more: ${k.test}`);
+  assert.deepEqual(
+    alarms.filter((alarm) => !isKnown(alarm)).map(({ name, failure }) => `${name}\n${failure.slice(0, 600)}`),
+    [],
+  );
+  for (const k of known)
+    assert.ok(
+      alarms.some(({ name }) => new RegExp(k.test).test(name)),
+      `a known alarm that is none any more: ${k.test}`,
+    );
   t.diagnostic(`${tests.length} tests, ${alarms.length} known alarms`);
 });

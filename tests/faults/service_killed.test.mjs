@@ -6,7 +6,7 @@ import { startCluster } from '../lib/cluster.mjs';
 import { until } from '../lib/processes.mjs';
 import { startService } from '../lib/service.mjs';
 
-const ROUNDS = 5;
+const ROUNDS = 4;
 let cluster, database, service;
 
 before(async () => {

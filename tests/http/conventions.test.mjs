@@ -9,7 +9,17 @@ const s = suite();
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 test('a path that does not exist is 404 not_found', async () => {
-  for (const path of ['/', '/v1', '/v1/', '/v1/nothing', '/v1/lessons/', '/v1/lessons//history', `/v1/lessons/${UNKNOWN_ID}/nothing`, '/V1/lessons', '/health']) {
+  for (const path of [
+    '/',
+    '/v1',
+    '/v1/',
+    '/v1/nothing',
+    '/v1/lessons/',
+    '/v1/lessons//history',
+    `/v1/lessons/${UNKNOWN_ID}/nothing`,
+    '/V1/lessons',
+    '/health',
+  ]) {
     const answer = await s.api.get(path, { status: 404 });
     assert.equal(answer.json.code, 'not_found', path);
   }
@@ -60,7 +70,10 @@ test('X-Request-ID is made as a UUIDv7 when it is missing or not usable', async 
 });
 
 test('a header cannot be smuggled into the answer through X-Request-ID', async () => {
-  const answer = await exchange(s.service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nX-Request-ID: a\tb\r\nConnection: close\r\n\r\n', { method: 'GET', path: '/version' });
+  const answer = await exchange(s.service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nX-Request-ID: a\tb\r\nConnection: close\r\n\r\n', {
+    method: 'GET',
+    path: '/version',
+  });
   assert.match(answer.headers['x-request-id'], UUID_V7);
 });
 
@@ -111,7 +124,9 @@ test('a request that is no HTTP is refused and the connection closed', async () 
 
 test('connections are kept open between requests, also after a refusal', async () => {
   const targets = ['/version', '/v1/nothing', '/v1/lessons?limit=0', '/v1/lessons'];
-  const requests = targets.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n${path === targets.at(-1) ? 'Connection: close\r\n' : ''}\r\n`);
+  const requests = targets.map(
+    (path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n${path === targets.at(-1) ? 'Connection: close\r\n' : ''}\r\n`,
+  );
   const { received } = await exchange(s.service.port, requests.join(''));
   assert.deepEqual(received.toString().match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 422', 'HTTP/1.1 200']);
 });

@@ -7,7 +7,11 @@ import { suite } from '../lib/suite.mjs';
 const ORIGIN = 'https://desk.example';
 const s = suite();
 const corsHeaders = (answer) => Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'));
-const preflight = { origin: ORIGIN, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type, idempotency-key' };
+const preflight = {
+  origin: ORIGIN,
+  'access-control-request-method': 'POST',
+  'access-control-request-headers': 'content-type, idempotency-key',
+};
 
 async function withService(args, work) {
   const service = await s.another({ args });
@@ -39,7 +43,8 @@ test('the configured origin may call and read, also refusals', async () => {
     const allowed = await api('OPTIONS', '/v1/lessons', { headers: preflight, status: 204 });
     assert.equal(allowed.headers['access-control-allow-origin'], ORIGIN);
     assert.match(allowed.headers['access-control-allow-methods'], /POST/);
-    for (const name of ['content-type', 'idempotency-key', 'authorization', 'x-api-key']) assert.match(allowed.headers['access-control-allow-headers'].toLowerCase(), new RegExp(name));
+    for (const name of ['content-type', 'idempotency-key', 'authorization', 'x-api-key'])
+      assert.match(allowed.headers['access-control-allow-headers'].toLowerCase(), new RegExp(name));
     assert.match(allowed.headers.vary ?? '', /origin/i);
   });
 });

@@ -37,7 +37,10 @@ test('the same key with another body or path is 409 idempotency_conflict', async
   const { json } = await s.api.post('/v1/lessons', body, withKey('key-2', { status: 201 }));
   const other = await s.api.post('/v1/lessons', { ...body, context: 'other' }, withKey('key-2', { status: 409 }));
   assert.equal(other.json.code, 'idempotency_conflict');
-  assert.equal((await s.api.post(`/v1/lessons/${json.id}/retire`, { reason: 'x' }, withKey('key-2', { status: 409 }))).json.code, 'idempotency_conflict');
+  assert.equal(
+    (await s.api.post(`/v1/lessons/${json.id}/retire`, { reason: 'x' }, withKey('key-2', { status: 409 }))).json.code,
+    'idempotency_conflict',
+  );
   assert.equal(await count('conflict'), 1);
   await s.api.post('/v1/lessons', body, withKey('key-2', { status: 201 }));
 });
@@ -58,13 +61,17 @@ test('every change takes a key', async () => {
     assert.equal(again.headers['idempotency-replayed'], 'true', path);
   }
   // The merge into it is a state of its own.
-  assert.deepEqual((await s.api.get(`/v1/lessons/${a.id}/history`)).json.items.map((x) => x.status), ['proposed', 'validated', 'validated', 'retired']);
+  assert.deepEqual(
+    (await s.api.get(`/v1/lessons/${a.id}/history`)).json.items.map((x) => x.status),
+    ['proposed', 'validated', 'validated', 'retired'],
+  );
 });
 
 test('a refusal is replayed too, even when the request would be taken by now', async () => {
   const { id } = await create(s.api, { at: day(1) });
   await s.api.post(`/v1/lessons/${id}/retire`, { reason: 'over', at: day(2) }, { status: 200 });
-  const validate = () => s.api.post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME, at: day(3) }, withKey('key-refused', { status: 409 }));
+  const validate = () =>
+    s.api.post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME, at: day(3) }, withKey('key-refused', { status: 409 }));
   const first = await validate();
   const again = await validate();
   assert.deepEqual(again.bytes, first.bytes);
@@ -129,7 +136,9 @@ test('the answer outlives the service', async () => {
 test('a key is forgotten after 24 hours', async () => {
   const body = newLesson({ tags: ['forgotten'] });
   await s.api.post('/v1/lessons', body, withKey('key-old', { status: 201 }));
-  const [{ hours }] = await s.query("SELECT round(extract(epoch from expires_at - now()) / 3600) AS hours FROM daybook.idempotency_keys WHERE key = 'key-old'");
+  const [{ hours }] = await s.query(
+    "SELECT round(extract(epoch from expires_at - now()) / 3600) AS hours FROM daybook.idempotency_keys WHERE key = 'key-old'",
+  );
   assert.equal(Number(hours), 24);
   await s.query("UPDATE daybook.idempotency_keys SET expires_at = now() WHERE key = 'key-old'");
   const again = await s.api.post('/v1/lessons', body, withKey('key-old', { status: 201 }));

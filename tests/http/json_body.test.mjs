@@ -21,12 +21,29 @@ async function refused(body, status, code) {
 }
 
 test('a body that is not JSON is invalid_json', async () => {
-  for (const body of ['', ' ', '{', '{"a":1', `${goodText}x`, `${goodText}${goodText}`, "{'a':1}", '{"a":1,}', '{a:1}', '// {}', '{"a":01}', '{"a":.5}', '{"a":+1}', '{"a":"\t"}', '{"a":"\\x"}'])
+  for (const body of [
+    '',
+    ' ',
+    '{',
+    '{"a":1',
+    `${goodText}x`,
+    `${goodText}${goodText}`,
+    "{'a':1}",
+    '{"a":1,}',
+    '{a:1}',
+    '// {}',
+    '{"a":01}',
+    '{"a":.5}',
+    '{"a":+1}',
+    '{"a":"\t"}',
+    '{"a":"\\x"}',
+  ])
     await refused(body, 400, 'invalid_json');
 });
 
 test('NaN and Infinity are invalid_json', async () => {
-  for (const value of ['NaN', '-NaN', 'Infinity', '-Infinity', 'nan']) await refused(goodText.replace('}', `,"at":${value}}`), 400, 'invalid_json');
+  for (const value of ['NaN', '-NaN', 'Infinity', '-Infinity', 'nan'])
+    await refused(goodText.replace('}', `,"at":${value}}`), 400, 'invalid_json');
 });
 
 test('a lone surrogate is refused', async () => {
@@ -99,18 +116,38 @@ test('every bad field is named at once', async () => {
   );
   assert.equal(answer.json.code, 'invalid_fields');
   assert.deepEqual(faults(answer), [
-    'at: invalid_time', 'context: too_short', 'evidence[1]: too_short', 'evidence[2]: duplicate_item', 'evidence[3]: wrong_type',
-    'extra: unknown_field', 'outcome: too_long', 'tags: too_few', 'takeaway: several_lines',
+    'at: invalid_time',
+    'context: too_short',
+    'evidence[1]: too_short',
+    'evidence[2]: duplicate_item',
+    'evidence[3]: wrong_type',
+    'extra: unknown_field',
+    'outcome: too_long',
+    'tags: too_few',
+    'takeaway: several_lines',
   ]);
 });
 
 test('every missing field is named at once', async () => {
-  assert.deepEqual(faults(await post({}, { status: 422 })), ['context: required', 'evidence: required', 'outcome: required', 'tags: required', 'takeaway: required']);
+  assert.deepEqual(faults(await post({}, { status: 422 })), [
+    'context: required',
+    'evidence: required',
+    'outcome: required',
+    'tags: required',
+    'takeaway: required',
+  ]);
 });
 
 test('a value of the wrong type is wrong_type', async () => {
   const answer = await post({ context: 1, outcome: true, takeaway: ['a'], tags: 'a', evidence: {}, at: 5 }, { status: 422 });
-  assert.deepEqual(faults(answer), ['at: wrong_type', 'context: wrong_type', 'evidence: wrong_type', 'outcome: wrong_type', 'tags: wrong_type', 'takeaway: wrong_type']);
+  assert.deepEqual(faults(answer), [
+    'at: wrong_type',
+    'context: wrong_type',
+    'evidence: wrong_type',
+    'outcome: wrong_type',
+    'tags: wrong_type',
+    'takeaway: wrong_type',
+  ]);
 });
 
 test('null is the same as leaving a field out', async () => {

@@ -33,7 +33,14 @@ after(async () => {
 });
 
 test('without a valid key every path under /v1 is 401 and says how to authenticate', async () => {
-  for (const headers of [{}, { authorization: 'Bearer wrong' }, { 'x-api-key': 'wrong' }, { authorization: keys.agent.key }, { authorization: `Basic ${keys.agent.key}` }, { authorization: 'Bearer ' }]) {
+  for (const headers of [
+    {},
+    { authorization: 'Bearer wrong' },
+    { 'x-api-key': 'wrong' },
+    { authorization: keys.agent.key },
+    { authorization: `Basic ${keys.agent.key}` },
+    { authorization: 'Bearer ' },
+  ]) {
     const answer = await anonymous.get('/v1/lessons', { headers, status: 401 });
     assert.equal(answer.json.code, 'unauthenticated');
     assert.match(answer.headers['www-authenticate'], /^Bearer/);
@@ -49,7 +56,8 @@ test('a key is taken as Bearer and as X-API-Key', async () => {
 });
 
 test('health, metrics, version and the contract need no key', async () => {
-  for (const path of ['/health/live', '/health/ready', '/metrics', '/version', '/openapi.json', '/docs', '/docs/viewer.js']) await anonymous.get(path, { status: 200 });
+  for (const path of ['/health/live', '/health/ready', '/metrics', '/version', '/openapi.json', '/docs', '/docs/viewer.js'])
+    await anonymous.get(path, { status: 200 });
 });
 
 const STEPS = {
@@ -83,13 +91,21 @@ for (const [role, allowed] of Object.entries(MAY))
     }
   });
 
-test('two owners never see or change each other\'s lessons', async () => {
+test("two owners never see or change each other's lessons", async () => {
   const takeaway = 'A takeaway that only alpha has learned so far';
   const mine = await create(as.agent, { takeaway, tags: ['secret'], at: day(1) });
   const theirs = await create(as.other, { takeaway, at: day(1) });
   assert.deepEqual(theirs.similar, [], 'similar reaches into another owner');
   for (const path of ['', '/history']) await as.other.get(`/v1/lessons/${mine.id}${path}`, { status: 404 });
-  for (const path of ['/v1/lessons', '/v1/lessons?tags=secret', `/v1/lessons?as_of=${day(300)}`, '/v1/lessons/block', '/v1/lessons/export?format=jsonl', '/v1/lessons/export?format=md', '/v1/lessons/curation?stale_days=1'])
+  for (const path of [
+    '/v1/lessons',
+    '/v1/lessons?tags=secret',
+    `/v1/lessons?as_of=${day(300)}`,
+    '/v1/lessons/block',
+    '/v1/lessons/export?format=jsonl',
+    '/v1/lessons/export?format=md',
+    '/v1/lessons/curation?stale_days=1',
+  ])
     assert.ok(!(await as.other.get(path, { status: 200 })).text.includes(mine.id), path);
   await as.other.post(`/v1/lessons/${mine.id}/validate`, { outcome: OUTCOME }, { status: 404 });
   await as.other.post(`/v1/lessons/${mine.id}/retire`, { reason: 'x' }, { status: 404 });
@@ -106,7 +122,7 @@ test('two keys of one owner see the same lessons', async () => {
   await as.reader.get(`/v1/lessons/${id}`, { status: 200 });
 });
 
-test('an Idempotency-Key is its owner\'s own', async () => {
+test("an Idempotency-Key is its owner's own", async () => {
   const headers = { 'idempotency-key': 'shared' };
   const body = newLesson();
   const a = await as.agent.post('/v1/lessons', body, { headers, status: 201 });
@@ -134,7 +150,8 @@ test('a new key works at once, a revoked one not longer than 2 s', async () => {
 test('keys are listed without their secret, and stored hashed', async () => {
   const { code, stdout } = await command(['key', 'list', '--database-url', url]);
   assert.equal(code, 0);
-  for (const word of ['alpha', 'beta', 'reader', 'researcher', 'agent', 'admin', keys.reader.id, 'reader of alpha']) assert.ok(stdout.includes(word), `${word} is not listed`);
+  for (const word of ['alpha', 'beta', 'reader', 'researcher', 'agent', 'admin', keys.reader.id, 'reader of alpha'])
+    assert.ok(stdout.includes(word), `${word} is not listed`);
   for (const { key } of Object.values(keys)) assert.ok(!stdout.includes(key));
   const rows = JSON.stringify(await cluster.query(database, 'SELECT * FROM daybook.api_keys'));
   for (const { key } of Object.values(keys)) assert.ok(!rows.includes(key), 'a key is stored as it is');

@@ -96,6 +96,13 @@ test('a lesson is not superseded by itself, nor by one that does not exist', asy
   assert.equal((await read(id)).status, 'proposed');
 });
 
+test('only a lesson in use can replace another', async () => {
+  const [a, b] = [await create(s.api, { at: day(1) }), await create(s.api, { at: day(1) })];
+  await CHANGES.retire(b.id, 2);
+  assert.equal((await post(`${a.id}/supersede`, { by: b.id, at: day(3) }, { status: 409 })).json.code, 'invalid_transition');
+  assert.equal((await read(a.id)).status, 'proposed');
+});
+
 test('a change dated before the state it follows is 409 time_order and changes nothing', async () => {
   const { id } = await create(s.api, { at: day(10) });
   assert.equal((await CHANGES.retire(id, 9)).json.code, 'time_order');
@@ -157,4 +164,20 @@ test('of many changes at once that exclude each other, one happens', async () =>
   const answers = await Promise.all(Array.from({ length: 8 }, () => CHANGES.retire(id, 2)));
   assert.deepEqual(answers.map((a) => a.status).sort(), [200, 409, 409, 409, 409, 409, 409, 409]);
   assert.equal((await everyItem(s.api, `/v1/lessons/${id}/history`)).length, 2);
+});
+
+test('of many changes at once that do not exclude each other, all happen', async () => {
+  const { id } = await create(s.api, { at: day(1) });
+  const answers = await Promise.all(Array.from({ length: 8 }, () => CHANGES.validate(id, 2)));
+  assert.deepEqual(answers.map((a) => a.status), Array(8).fill(200));
+  assert.equal((await everyItem(s.api, `/v1/lessons/${id}/history`)).length, 9);
+});
+
+test('two lessons that supersede each other at once do not both disappear', async () => {
+  for (let round = 0; round < 5; round++) {
+    const [a, b] = [await create(s.api, { at: day(1) }), await create(s.api, { at: day(1) })];
+    const answers = await Promise.all([post(`${a.id}/supersede`, { by: b.id, at: day(2) }), post(`${b.id}/supersede`, { by: a.id, at: day(2) })]);
+    for (const { status } of answers) assert.ok(status === 200 || status === 409, `status ${status}`);
+    assert.ok((await read(a.id)).active || (await read(b.id)).active, 'both are out of use, each for the other');
+  }
 });

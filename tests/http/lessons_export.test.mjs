@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
 import { test } from 'node:test';
+import { exchange } from '../lib/client.mjs';
 import { create, day, distinctTakeaway, everyItem, faults, OUTCOME } from '../lib/lessons.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -54,8 +55,12 @@ test('the format must be one that there is', async () => {
   assert.deepEqual(faults(await s.api.get('/v1/lessons/export?format=csv&limit=5', { status: 422 })), ['format: not_a_choice', 'limit: unknown_field']);
 });
 
-test('HEAD of an export has no body', async () => {
-  await s.api('HEAD', '/v1/lessons/export?format=jsonl', { status: 200 });
+test('HEAD of an export has no body, not even the end of one', async () => {
+  const request = (method, path, end) => `${method} ${path} HTTP/1.1\r\nHost: a\r\n${end}\r\n`;
+  const { received } = await exchange(s.service.port, request('HEAD', '/v1/lessons/export?format=jsonl', '') + request('GET', '/health/live', 'Connection: close\r\n'));
+  const [head, next] = received.toString().split('\r\n\r\n');
+  assert.match(head, /^HTTP\/1\.1 200 .*application\/x-ndjson/s);
+  assert.match(next, /^HTTP\/1\.1 200 /, `after the headers came ${JSON.stringify(next.slice(0, 20))}`);
 });
 
 test('a client that reads slowly or leaves holds nobody else up', async () => {

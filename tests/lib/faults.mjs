@@ -140,15 +140,22 @@ export async function checkWritten(load, query) {
 
 // ---- the database ----
 
-/** Keeps everybody from `table` until the function that it gives is called. */
-export async function lock(cluster, database, table = 'daybook.lessons') {
+/** Runs `work` while nobody else can use the table; `work` may call the function it is given to unlock early. */
+export async function whileLocked(cluster, database, work, table = 'daybook.lessons') {
   const holder = await cluster.connect(database);
-  await holder.query('BEGIN');
-  await holder.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-  return async () => {
-    await holder.query('ROLLBACK');
-    await holder.end();
+  let held = true;
+  const unlock = async () => {
+    if (held) await holder.query('ROLLBACK');
+    held = false;
   };
+  try {
+    await holder.query('BEGIN');
+    await holder.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    return await work(unlock);
+  } finally {
+    await unlock();
+    await holder.end();
+  }
 }
 
 /** What sessions of the service do at this moment, in this database. */
