@@ -22,9 +22,9 @@ char *buf_room(struct buf *b, size_t more)
 
 void buf_add(struct buf *b, const void *bytes, size_t len)
 {
-    char *to = buf_room(b, len);
-    if (len)
-        memcpy(to, bytes, len);
+    if (!len)
+        return;
+    memcpy(buf_room(b, len), bytes, len);
     b->len += len;
 }
 

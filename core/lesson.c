@@ -40,7 +40,9 @@ bool lesson_is_active(enum lesson_status status)
 
 /* ---- the block ---- */
 
-static const char opening[] = "<learned_patterns>\n";
+/* Memory advises, it never commands: the block says so itself, wherever it is pasted. */
+static const char opening[] = "<learned_patterns>\n"
+                              "Signal, not strategy: avoid rules outrank these lessons.\n";
 static const char closing[] = "</learned_patterns>\n";
 static const char empty[] = "(no lessons yet)\n";
 

@@ -75,12 +75,16 @@ where owner = :owner and known_from <= :as_of::timestamptz and known_until > :as
 order by at desc, id desc
 limit :limit::int
 
+-- A transaction that waited for the lock must see what the other one made of the lesson: so the row that is locked is the one that is never
+-- replaced, and the current version is read after it.
 -- name: lesson_lock :write :list
+select id from lessons where owner = :owner and id = any (:ids::uuid[]) and version = 1 order by id for update
+
+-- name: lesson_current :write :list
 select id, status, known_from > :at::timestamptz as too_early
 from lessons
 where owner = :owner and id = any (:ids::uuid[]) and known_until = 'infinity'
 order by id
-for update
 
 -- name: lesson_change :write :list
 with old as (

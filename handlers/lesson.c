@@ -8,7 +8,7 @@
 #include "db/db.h"
 #include "handlers/routes.h"
 
-#define LATEST "9999-12-31T23:59:59Z" /* as_of of a read that asks for no instant */
+#define LATEST "9999-12-31T23:59:59.999999Z" /* as_of of a read that asks for no instant */
 
 struct outcome_in {
     const char *metric, *value, *baseline, *note;
@@ -148,7 +148,8 @@ static enum err lock(struct call *c, enum lesson_status to)
 {
     struct lesson_in *in = c->in;
     struct rows *r;
-    TRY(db_rows(c, &LESSON_LOCK, &r));
+    TRY(db_run(c, &LESSON_LOCK));
+    TRY(db_rows(c, &LESSON_CURRENT, &r));
     if ((size_t)rows_count(r) < in->ids.count)
         return problem_set(&c->problem, ERR_NOT_FOUND, "%zu of the %zu lessons do not exist",
                            in->ids.count - (size_t)rows_count(r), in->ids.count);

@@ -44,6 +44,7 @@ struct route {
 struct call_headers {
     const char *authorization, *api_key, *request_id, *traceparent, *idempotency_key, *if_none_match, *accept,
         *content_type, *content_length, *transfer_encoding, *preflight_method;
+    bool ambiguous; /* Content-Length came twice */
 };
 
 struct reply {

@@ -197,9 +197,11 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
     (void)kind;
     struct call *c = cls;
     for (size_t i = 0; value && i < sizeof known_headers / sizeof *known_headers; i++)
-        if (strcasecmp(name, known_headers[i].name) == 0)
-            *(const char **)(void *)((char *)&c->headers + known_headers[i].offset) =
-                arena_text(&c->arena, value);
+        if (strcasecmp(name, known_headers[i].name) == 0) {
+            const char **to = (const char **)(void *)((char *)&c->headers + known_headers[i].offset);
+            c->headers.ambiguous |= *to && to == &c->headers.content_length;
+            *to = arena_text(&c->arena, value);
+        }
     return MHD_YES;
 }
 
@@ -319,7 +321,7 @@ static enum MHD_Result send_answer(struct exchange *x)
 {
     struct reply *reply = &x->call.reply;
     struct MHD_Response *r =
-        x->call.stream
+        x->call.stream && x->call.method != HEAD
             ? stream_response(x)
             : MHD_create_response_from_buffer(reply->body.len, reply->body.data, MHD_RESPMEM_PERSISTENT);
     if (!r)
@@ -421,7 +423,7 @@ struct http *http_open(struct loop *loop, int fd)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->max_header_bytes + 8192,
         MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_URI_LOG_CALLBACK, on_target, h,
         MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (!h->mhd) {
         free(h);
         return NULL;

@@ -75,6 +75,11 @@ enum err call_begin(struct call *c, const char *target, const char *method)
     c->request_id = given && visible(given, 1, 128) ? given : id_new(&c->arena);
     c->trace_id = trace_id(c->headers.traceparent, &c->arena);
 
+    /* Two readings of where the body ends: what a proxy in front would forward as another request. */
+    if (c->headers.ambiguous || (c->headers.content_length && c->headers.transfer_encoding)) {
+        c->reply.close = true;
+        return problem_set(&c->problem, ERR_BAD_REQUEST, "the length of the body is given twice");
+    }
     TRY(uri_parse(target, &c->arena, &c->uri, &c->problem));
     if (c->method == OPTIONS && strcmp(target, "*") == 0)
         return options(c, NULL);
@@ -90,7 +95,7 @@ enum err call_begin(struct call *c, const char *target, const char *method)
     c->route = match.route;
     c->path = match.path;
     TRY(auth_early(c));
-    if (c->headers.idempotency_key && !visible(c->headers.idempotency_key, 1, 255))
+    if (c->method == POST && c->headers.idempotency_key && !visible(c->headers.idempotency_key, 1, 255))
         return ERR_INVALID_IDEMPOTENCY_KEY;
     if (call_has_body(c)) {
         if (c->headers.content_length &&

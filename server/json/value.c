@@ -105,7 +105,7 @@ static bool check_text(struct decoder *d, const struct place *at, const char *te
             return false;
         }
         if (rule.tag && c == ',') {
-            value_bad(d, at, FAULT_WRONG_TYPE, "holds a comma, which separates tags");
+            value_bad(d, at, FAULT_INVALID_CHARACTER, "holds a comma, which separates tags");
             return false;
         }
         visible |= !utf8_is_space(c);

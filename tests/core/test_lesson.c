@@ -54,7 +54,8 @@ START_TEST(an_empty_library_says_so)
 {
     struct buf out = { .arena = &arena };
     struct lesson_block made = lesson_block_render(&out, NULL, 0, 2000);
-    ck_assert_str_eq(buf_string(&out), "<learned_patterns>\n(no lessons yet)\n</learned_patterns>\n");
+    ck_assert_str_eq(buf_string(&out), "<learned_patterns>\nSignal, not strategy: avoid rules outrank these "
+                                       "lessons.\n(no lessons yet)\n</learned_patterns>\n");
     ck_assert_uint_eq(made.count, 0);
     ck_assert_uint_eq(made.omitted, 0);
     ck_assert_uint_eq(made.tokens, tokens_estimate(out.data, out.len));
@@ -91,7 +92,8 @@ START_TEST(a_long_takeaway_ends_the_block_even_where_an_older_one_would_fit)
     const char *const takeaways[] = { "new", large, "old" };
     struct buf out = { .arena = &arena };
     struct lesson_block made = lesson_block_render(&out, takeaways, 3, 100);
-    ck_assert_str_eq(buf_string(&out), "<learned_patterns>\n- new\n</learned_patterns>\n");
+    ck_assert_str_eq(buf_string(&out), "<learned_patterns>\nSignal, not strategy: avoid rules outrank these "
+                                       "lessons.\n- new\n</learned_patterns>\n");
     ck_assert_uint_eq(made.omitted, 2);
     arena_release(&arena);
 }

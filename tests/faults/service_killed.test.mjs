@@ -24,16 +24,17 @@ after(async () => {
 test('killed with -9 under load, several times', async () => {
   service = await startService(cluster.url(database));
   const load = startLoad(() => service?.base, { plain: 6, keyed: 6, limitMs: ANSWER_MS(10_000) });
-  for (let i = 0; i < ROUNDS; i++) {
-    const before = load.count(201);
-    await until(() => load.count(201) > before + 20 + 15 * i, 'the load runs'); // a different moment each time
-    const dying = service;
-    service = null;
-    await dying.kill();
-    await sleep(20);
-    service = await startService(cluster.url(database));
-  }
-  await load.stop();
+  await load.during(async () => {
+    for (let i = 0; i < ROUNDS; i++) {
+      const before = load.count(201);
+      await until(() => load.count(201) > before + 20 + 15 * i, 'the load runs'); // a different moment each time
+      const dying = service;
+      service = null;
+      await dying.kill();
+      await sleep(20);
+      service = await startService(cluster.url(database));
+    }
+  });
   const unexpected = load.attempts.filter((a) => a.status && a.status !== 201 && a.code !== 'idempotency_in_progress');
   assert.deepEqual(unexpected.slice(0, 5), []);
   assert.ok(load.attempts.some((a) => a.error), 'the kills were seen');

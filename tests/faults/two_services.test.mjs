@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
 import { startCluster } from '../lib/cluster.mjs';
+import { blocked } from '../lib/faults.mjs';
 import { create, newLesson, OUTCOME } from '../lib/lessons.mjs';
 import { command, startService } from '../lib/service.mjs';
 
@@ -22,7 +23,7 @@ after(async () => {
 });
 
 test('several migrate an empty database at once', async () => {
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 2; round++) {
     const empty = await cluster.createDatabase();
     const results = await Promise.all(Array.from({ length: 4 }, () => command(['migrate', '--database-url', cluster.url(empty)])));
     for (const { code, stderr } of results) assert.equal(code, 0, stderr);
@@ -77,23 +78,32 @@ async function sameKeyToBoth(prefix, rounds) {
 
 test('the same key to both at the same time: one execution', () => sameKeyToBoth('both', 25));
 
-test('the same, where sessions begin with another isolation level', async () => {
-  await query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'repeatable read'`);
-  for (const service of services) await service.stop();
-  for (const api of apis) api.close();
-  services = await Promise.all([startService(cluster.url(database)), startService(cluster.url(database))]);
-  apis = services.map((service) => makeClient(service.base));
-  await sameKeyToBoth('isolated', 15);
-});
+/** Runs `work`, whose `count` requests about the lesson are all let go at the same moment. */
+async function allAtOnce(id, count, work) {
+  const holder = await cluster.connect(database);
+  try {
+    await holder.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    await holder.query('SELECT 1 FROM daybook.lessons WHERE id = $1 FOR UPDATE', [id]);
+    const done = work();
+    done.catch(() => {}); // awaited by the caller
+    await blocked(query, count);
+    await holder.query('ROLLBACK');
+    return await done;
+  } finally {
+    await holder.end();
+  }
+}
 
-test('two changes of one lesson at the same time: one after the other, by the rules', async () => {
-  for (let i = 0; i < 15; i++) {
+async function changesAtOnce() {
+  for (let i = 0; i < 8; i++) {
     const { id } = await create(apis[0], { at: '2026-01-01T00:00:00Z' });
-    const answers = await Promise.all([
-      apis[0].post(`/v1/lessons/${id}/retire`, { reason: 'one', at: '2026-01-02T00:00:00Z' }),
-      apis[1].post(`/v1/lessons/${id}/retire`, { reason: 'other', at: '2026-01-02T00:00:00Z' }),
-      apis[i % 2].post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME, at: '2026-01-02T00:00:00Z' }),
-    ]);
+    const change = () =>
+      Promise.all([
+        apis[0].post(`/v1/lessons/${id}/retire`, { reason: 'one', at: '2026-01-02T00:00:00Z' }),
+        apis[1].post(`/v1/lessons/${id}/retire`, { reason: 'other', at: '2026-01-02T00:00:00Z' }),
+        apis[i % 2].post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME, at: '2026-01-02T00:00:00Z' }),
+      ]);
+    const answers = await (i % 2 ? change() : allAtOnce(id, 3, change));
     const statuses = answers.slice(0, 2).map((a) => a.status).sort();
     assert.deepEqual(statuses, [200, 409], answers.map((a) => a.text).join('\n'));
     assert.ok([200, 409].includes(answers[2].status), answers[2].text);
@@ -101,4 +111,16 @@ test('two changes of one lesson at the same time: one after the other, by the ru
     const history = (await apis[0].get(`/v1/lessons/${id}/history`, { status: 200 })).json.items.map((item) => item.status);
     assert.deepEqual(history, answers[2].status === 200 ? ['proposed', 'validated', 'retired'] : ['proposed', 'retired']);
   }
+}
+
+test('changes of one lesson at the same time: one after the other, by the rules', changesAtOnce);
+
+test('all this, where sessions begin with another isolation level', async () => {
+  await query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'repeatable read'`);
+  for (const service of services) await service.stop();
+  for (const api of apis) api.close();
+  services = await Promise.all([startService(cluster.url(database)), startService(cluster.url(database))]);
+  apis = services.map((service) => makeClient(service.base));
+  await sameKeyToBoth('isolated', 15);
+  await changesAtOnce();
 });

@@ -154,3 +154,8 @@ test('a key is 1 to 255 visible ASCII characters', async () => {
   assert.equal(await count('bad'), 0);
   await s.api.post('/v1/lessons', newLesson(), withKey('~!#'.repeat(85), { status: 201 }));
 });
+
+test('a read does not look at the key', async () => {
+  await s.api.get('/v1/lessons', withKey('not a key', { status: 200 }));
+  assert.equal((await s.api.get('/v1/lessons', withKey('key-1', { status: 200 }))).headers['idempotency-replayed'], undefined);
+});

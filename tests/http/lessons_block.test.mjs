@@ -6,11 +6,15 @@ import { suite } from '../lib/suite.mjs';
 
 const s = suite();
 const block = async (query = '') => (await s.api.get(`/v1/lessons/block${query}`, { status: 200 })).json;
-const render = (takeaways) => `<learned_patterns>\n${takeaways.map((t) => `- ${t}\n`).join('')}</learned_patterns>\n`;
+const render = (takeaways) =>
+  `<learned_patterns>\nSignal, not strategy: avoid rules outrank these lessons.\n${takeaways.map((t) => `- ${t}\n`).join('')}</learned_patterns>\n`;
 
 test('an empty library says so', async () => {
   const { text, count, omitted, lesson_ids, tokens } = await block();
-  assert.equal(text, '<learned_patterns>\n(no lessons yet)\n</learned_patterns>\n');
+  assert.equal(
+    text,
+    '<learned_patterns>\nSignal, not strategy: avoid rules outrank these lessons.\n(no lessons yet)\n</learned_patterns>\n',
+  );
   assert.deepEqual({ count, omitted, lesson_ids }, { count: 0, omitted: 0, lesson_ids: [] });
   assert.ok(tokens > 0);
 });
@@ -116,5 +120,8 @@ test('a budget without room for a single line is held too', async () => {
 test('limits are refused by name', async () => {
   const answer = await s.api.get('/v1/lessons/block?limit=151&max_tokens=20001&status=dead&cursor=x', { status: 422 });
   assert.deepEqual(faults(answer), ['cursor: unknown_field', 'limit: out_of_range', 'max_tokens: out_of_range', 'status: not_a_choice']);
-  assert.deepEqual(faults(await s.api.get('/v1/lessons/block?limit=0&max_tokens=0', { status: 422 })), ['limit: out_of_range', 'max_tokens: out_of_range']);
+  assert.deepEqual(faults(await s.api.get('/v1/lessons/block?limit=0&max_tokens=0', { status: 422 })), [
+    'limit: out_of_range',
+    'max_tokens: out_of_range',
+  ]);
 });

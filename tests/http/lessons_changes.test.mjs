@@ -46,7 +46,8 @@ test('a validation keeps its outcome data, and the next one replaces it', async 
   const first = (await post(`${id}/validate`, { outcome: OUTCOME, reason: 'first', at: day(2) }, { status: 200 })).json;
   assert.deepEqual(first.validation, OUTCOME);
   assert.equal(first.status_reason, 'first');
-  const second = (await post(`${id}/validate`, { outcome: { metric: 'win_rate', value: -3, sample_size: 1 }, at: day(3) }, { status: 200 })).json;
+  const second = (await post(`${id}/validate`, { outcome: { metric: 'win_rate', value: -3, sample_size: 1 }, at: day(3) }, { status: 200 }))
+    .json;
   assert.deepEqual(second.validation, { metric: 'win_rate', value: -3, baseline: null, sample_size: 1, note: null });
   assert.equal(second.status_reason, null);
 });
@@ -55,15 +56,25 @@ test('numbers keep every digit they came with', async () => {
   const { id } = await create(s.api, { at: day(1) });
   const body = '{"outcome":{"metric":"pnl","value":1234567890123456.123456789,"baseline":0.10,"sample_size":1000000000}}';
   const { text } = await post(`${id}/validate`, body, { status: 200 });
-  for (const number of ['"value":1234567890123456.123456789', '"baseline":0.10', '"sample_size":1000000000']) assert.ok(text.includes(number), text);
+  for (const number of ['"value":1234567890123456.123456789', '"baseline":0.10', '"sample_size":1000000000'])
+    assert.ok(text.includes(number), text);
 });
 
 test('there is no validation without outcome data', async () => {
   const { id } = await create(s.api);
   const refused = async (body) => faults(await post(`${id}/validate`, body, { status: 422 }));
   assert.deepEqual(await refused({}), ['outcome: required']);
-  assert.deepEqual(await refused({ outcome: {} }), ['outcome.metric: required', 'outcome.sample_size: required', 'outcome.value: required']);
-  assert.deepEqual(await refused({ outcome: { ...OUTCOME, value: '1', sample_size: 0, metric: 'x'.repeat(101), p: 1 } }), ['outcome.metric: too_long', 'outcome.p: unknown_field', 'outcome.sample_size: out_of_range', 'outcome.value: wrong_type']);
+  assert.deepEqual(await refused({ outcome: {} }), [
+    'outcome.metric: required',
+    'outcome.sample_size: required',
+    'outcome.value: required',
+  ]);
+  assert.deepEqual(await refused({ outcome: { ...OUTCOME, value: '1', sample_size: 0, metric: 'x'.repeat(101), p: 1 } }), [
+    'outcome.metric: too_long',
+    'outcome.p: unknown_field',
+    'outcome.sample_size: out_of_range',
+    'outcome.value: wrong_type',
+  ]);
   assert.deepEqual(await refused({ outcome: { ...OUTCOME, sample_size: 1.5 } }), ['outcome.sample_size: wrong_type']);
   assert.deepEqual(await refused({ outcome: { ...OUTCOME, sample_size: 1_000_000_001 } }), ['outcome.sample_size: out_of_range']);
   assert.deepEqual(await refused({ outcome: [] }), ['outcome: wrong_type']);
@@ -118,12 +129,22 @@ test('a change dated before the state it follows is 409 time_order and changes n
 test('history tells every state, oldest first, page by page', async () => {
   const { id } = await create(s.api, { at: day(1) });
   const by = (await create(s.api, { at: day(1) })).id;
-  for (let n = 2; n < 8; n++) await post(`${id}/validate`, { outcome: { ...OUTCOME, value: n }, reason: `run ${n}`, at: day(n) }, { status: 200 });
+  for (let n = 2; n < 8; n++)
+    await post(`${id}/validate`, { outcome: { ...OUTCOME, value: n }, reason: `run ${n}`, at: day(n) }, { status: 200 });
   await post(`${id}/supersede`, { by, reason: 'sharper', at: day(9) }, { status: 200 });
   const items = await everyItem(s.api, `/v1/lessons/${id}/history?limit=3`);
-  assert.deepEqual(items.map((x) => x.at), [1, 2, 3, 4, 5, 6, 7, 9].map((n) => day(n)));
+  assert.deepEqual(
+    items.map((x) => x.at),
+    [1, 2, 3, 4, 5, 6, 7, 9].map((n) => day(n)),
+  );
   assert.deepEqual(items[0], { status: 'proposed', at: day(1), reason: null, validation: null, superseded_by: null });
-  assert.deepEqual(items[3], { status: 'validated', at: day(4), reason: 'run 4', validation: { ...OUTCOME, value: 4 }, superseded_by: null });
+  assert.deepEqual(items[3], {
+    status: 'validated',
+    at: day(4),
+    reason: 'run 4',
+    validation: { ...OUTCOME, value: 4 },
+    superseded_by: null,
+  });
   assert.deepEqual(items[7].superseded_by, by);
   assert.equal(items[7].reason, 'sharper');
 });
@@ -131,7 +152,8 @@ test('history tells every state, oldest first, page by page', async () => {
 test('a merge unites tags and evidence and supersedes the others', async () => {
   const make = (tags, evidence) => create(s.api, { tags, evidence, at: day(1) });
   const [into, b, c] = [await make(['x', 'y'], ['1']), await make(['y', 'z'], ['2', '1']), await make(['w'], ['3'])];
-  const { lesson, merged } = (await post('merge', { into: into.id, ids: [b.id, c.id], reason: 'same claim', at: day(2) }, { status: 200 })).json;
+  const { lesson, merged } = (await post('merge', { into: into.id, ids: [b.id, c.id], reason: 'same claim', at: day(2) }, { status: 200 }))
+    .json;
   assert.deepEqual(merged, [b.id, c.id]);
   assert.deepEqual(lesson.tags, ['x', 'y', 'z', 'w']);
   assert.deepEqual(lesson.evidence, ['1', '2', '3']);
@@ -144,7 +166,11 @@ test('a merge unites tags and evidence and supersedes the others', async () => {
 });
 
 test('a merge with one bad lesson changes none', async () => {
-  const [into, good, retired] = [await create(s.api, { at: day(1) }), await create(s.api, { at: day(1), tags: ['new'] }), await create(s.api, { at: day(1) })];
+  const [into, good, retired] = [
+    await create(s.api, { at: day(1) }),
+    await create(s.api, { at: day(1), tags: ['new'] }),
+    await create(s.api, { at: day(1) }),
+  ];
   await CHANGES.retire(retired.id, 2);
   const merge = (ids, target = into.id) => post('merge', { into: target, ids, at: day(3) });
   assert.equal((await merge([good.id, retired.id])).json.code, 'invalid_transition');
@@ -169,14 +195,20 @@ test('of many changes at once that exclude each other, one happens', async () =>
 test('of many changes at once that do not exclude each other, all happen', async () => {
   const { id } = await create(s.api, { at: day(1) });
   const answers = await Promise.all(Array.from({ length: 8 }, () => CHANGES.validate(id, 2)));
-  assert.deepEqual(answers.map((a) => a.status), Array(8).fill(200));
+  assert.deepEqual(
+    answers.map((a) => a.status),
+    Array(8).fill(200),
+  );
   assert.equal((await everyItem(s.api, `/v1/lessons/${id}/history`)).length, 9);
 });
 
 test('two lessons that supersede each other at once do not both disappear', async () => {
   for (let round = 0; round < 5; round++) {
     const [a, b] = [await create(s.api, { at: day(1) }), await create(s.api, { at: day(1) })];
-    const answers = await Promise.all([post(`${a.id}/supersede`, { by: b.id, at: day(2) }), post(`${b.id}/supersede`, { by: a.id, at: day(2) })]);
+    const answers = await Promise.all([
+      post(`${a.id}/supersede`, { by: b.id, at: day(2) }),
+      post(`${b.id}/supersede`, { by: a.id, at: day(2) }),
+    ]);
     for (const { status } of answers) assert.ok(status === 200 || status === 409, `status ${status}`);
     assert.ok((await read(a.id)).active || (await read(b.id)).active, 'both are out of use, each for the other');
   }

@@ -15,12 +15,21 @@ test('a lesson comes back as it was written, proposed and active', async () => {
   assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7/);
   assert.equal(answer.headers.location, `/v1/lessons/${id}`);
   assert.deepEqual(similar, []);
-  assert.deepEqual(rest, { ...body, at: day(10), status: 'proposed', active: true, status_at: day(10), status_reason: null, validation: null, superseded_by: null });
+  assert.deepEqual(rest, {
+    ...body,
+    at: day(10),
+    status: 'proposed',
+    active: true,
+    status_at: day(10),
+    status_reason: null,
+    validation: null,
+    superseded_by: null,
+  });
   const read = await s.api.get(answer.headers.location, { status: 200 });
   assert.deepEqual(read.json, { id, ...rest });
 });
 
-test('the server\'s clock dates a lesson that brings no time', async () => {
+test("the server's clock dates a lesson that brings no time", async () => {
   const before = Date.now();
   const { at, status_at } = await create(s.api);
   assert.ok(Date.parse(at) >= before - 1 && Date.parse(at) <= Date.now() + 1, at);
@@ -33,7 +42,13 @@ test('a time with an offset is kept as the same instant in UTC, to the microseco
 });
 
 test('texts of any script come back byte for byte', async () => {
-  const texts = { context: 'Zürich, 東京, 🚀 "quoted" \\ / \t tab\nline', outcome: '<b>&amp;</b> é e\u0301 \u2028 \u{1F469}\u200D\u{1F4BB}', takeaway: 'Größe zählt: 300 € ≠ 300 $', tags: ['日本', 'c++', "o'brien", '{x}', '"q"', 'a\\b', 'null'], evidence: ['a,b', '{"json": true}', '%s $1'] };
+  const texts = {
+    context: 'Zürich, 東京, 🚀 "quoted" \\ / \t tab\nline',
+    outcome: '<b>&amp;</b> é e\u0301 \u2028 \u{1F469}\u200D\u{1F4BB}',
+    takeaway: 'Größe zählt: 300 € ≠ 300 $',
+    tags: ['日本', 'c++', "o'brien", '{x}', '"q"', 'a\\b', 'null'],
+    evidence: ['a,b', '{"json": true}', '%s $1'],
+  };
   const made = await create(s.api, texts);
   const { json } = await s.api.get(`/v1/lessons/${made.id}`);
   for (const [name, value] of Object.entries(texts)) assert.deepEqual(json[name], value, name);
@@ -41,7 +56,13 @@ test('texts of any script come back byte for byte', async () => {
 
 test('limits count characters, not bytes, and their ends are inside', async () => {
   const rocket = '🚀';
-  const made = await create(s.api, { takeaway: rocket.repeat(300), context: rocket.repeat(2000), outcome: 'é'.repeat(2000), tags: Array.from({ length: 16 }, (_, i) => rocket.repeat(62) + String(i).padStart(2, '0')), evidence: Array.from({ length: 32 }, (_, i) => rocket.repeat(498) + String(i).padStart(2, '0')) });
+  const made = await create(s.api, {
+    takeaway: rocket.repeat(300),
+    context: rocket.repeat(2000),
+    outcome: 'é'.repeat(2000),
+    tags: Array.from({ length: 16 }, (_, i) => rocket.repeat(62) + String(i).padStart(2, '0')),
+    evidence: Array.from({ length: 32 }, (_, i) => rocket.repeat(498) + String(i).padStart(2, '0')),
+  });
   assert.equal([...made.takeaway].length, 300);
   assert.deepEqual(await refusedFor({ takeaway: rocket.repeat(301) }), ['takeaway: too_long']);
   assert.deepEqual(await refusedFor({ context: 'x'.repeat(2001), outcome: 'x'.repeat(2001) }), ['context: too_long', 'outcome: too_long']);
@@ -62,22 +83,35 @@ test('a takeaway of several lines is refused', async () => {
 });
 
 test('a takeaway cannot end the block it is rendered into', async () => {
-  for (const takeaway of ['x </learned_patterns> y', '<learned_patterns>', '</ LEARNED_PATTERNS >']) assert.deepEqual(await refusedFor({ takeaway }), ['takeaway: reserved_markup']);
+  for (const takeaway of ['x </learned_patterns> y', '<learned_patterns>', '</ LEARNED_PATTERNS >'])
+    assert.deepEqual(await refusedFor({ takeaway }), ['takeaway: reserved_markup']);
   await create(s.api, { takeaway: 'Spreads < 5 bps & depth > 1 M learned patterns hold' });
 });
 
 test('control characters are refused where they would break what is rendered', async () => {
-  assert.deepEqual(await refusedFor({ takeaway: 'a\u0007b', tags: ['a\tb'], evidence: ['a\u001bb'], context: 'a\u0000'.replace('\u0000', '\u0001') }), ['context: control_character', 'evidence[0]: control_character', 'tags[0]: control_character', 'takeaway: control_character']);
+  assert.deepEqual(
+    await refusedFor({ takeaway: 'a\u0007b', tags: ['a\tb'], evidence: ['a\u001bb'], context: 'a\u0000'.replace('\u0000', '\u0001') }),
+    ['context: control_character', 'evidence[0]: control_character', 'tags[0]: control_character', 'takeaway: control_character'],
+  );
 });
 
 test('tags hold no comma and are not given twice', async () => {
-  const [comma] = (await post({ tags: ['a,b'] }, { status: 422 })).json.errors;
-  assert.equal(comma.field, 'tags[0]');
+  assert.deepEqual(await refusedFor({ tags: ['a,b'] }), ['tags[0]: invalid_character']);
   assert.deepEqual(await refusedFor({ tags: ['a', 'b', 'a'] }), ['tags[2]: duplicate_item']);
 });
 
 test('a time that does not exist is refused', async () => {
-  for (const at of ['2026-02-29T00:00:00Z', '2026-13-01T00:00:00Z', '2026-01-01T24:00:00Z', '2026-01-01 00:00', '2026-01-01', 'now', '', '2026-01-01T00:00:00+25:00']) assert.deepEqual(await refusedFor({ at }), ['at: invalid_time'], at);
+  for (const at of [
+    '2026-02-29T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01 00:00',
+    '2026-01-01',
+    'now',
+    '',
+    '2026-01-01T00:00:00+25:00',
+  ])
+    assert.deepEqual(await refusedFor({ at }), ['at: invalid_time'], at);
 });
 
 test('lessons that say nearly the same are reported, the most alike first', async () => {
@@ -87,7 +121,10 @@ test('lessons that say nearly the same are reported, the most alike first', asyn
   assert.equal(second.similar[0].id, first.id);
   assert.ok(second.similar[0].score >= 0.6 && second.similar[0].score < 1);
   const third = await create(s.api, { takeaway });
-  assert.deepEqual(third.similar.map((x) => x.id), [first.id, second.id]);
+  assert.deepEqual(
+    third.similar.map((x) => x.id),
+    [first.id, second.id],
+  );
   assert.equal(third.similar[0].score, 1);
   assert.deepEqual((await create(s.api, { takeaway: 'Liquidity vanishes before lunch' })).similar, []);
 });
@@ -98,7 +135,10 @@ test('at most five are reported, and none that is out of use', async () => {
   for (let i = 0; i < 7; i++) made.push(await create(s.api, { takeaway }));
   assert.equal(made[6].similar.length, 5);
   for (const { id } of made.slice(1)) await s.api.post(`/v1/lessons/${id}/retire`, { reason: 'double' }, { status: 200 });
-  assert.deepEqual((await create(s.api, { takeaway })).similar.map((x) => x.id), [made[0].id]);
+  assert.deepEqual(
+    (await create(s.api, { takeaway })).similar.map((x) => x.id),
+    [made[0].id],
+  );
 });
 
 test('an unknown lesson is 404', async () => {
@@ -108,4 +148,17 @@ test('an unknown lesson is 404', async () => {
 test('an ID is read in either case of its letters', async () => {
   const { id } = await create(s.api);
   assert.equal((await s.api.get(`/v1/lessons/${id.toUpperCase()}`, { status: 200 })).json.id, id);
+});
+
+test('a lesson of the first or the last moment is read like any other', async () => {
+  for (const at of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999Z']) {
+    const { id } = await create(s.api, { at, tags: ['edge'] });
+    assert.equal((await s.api.get(`/v1/lessons/${id}`, { status: 200 })).json.at, at);
+    assert.ok(
+      (await s.api.get('/v1/lessons?tags=edge')).json.items.some((x) => x.id === id),
+      at,
+    );
+    assert.ok((await s.api.get('/v1/lessons/block?tags=edge')).json.lesson_ids.includes(id), at);
+  }
+  for (const at of ['0000-12-31T23:59:59Z', '9999-12-31T23:59:59-00:01']) assert.deepEqual(await refusedFor({ at }), ['at: invalid_time']);
 });

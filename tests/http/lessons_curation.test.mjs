@@ -48,9 +48,15 @@ test('takeaways that contradict each other are conflicts, with the reason, and n
 
 test('lessons without a change for stale_days are stale, the oldest first', async () => {
   const { stale } = await curation('&stale_days=90');
-  assert.deepEqual(stale.map((x) => x.id), [L.older.id, L.old.id]);
+  assert.deepEqual(
+    stale.map((x) => x.id),
+    [L.older.id, L.old.id],
+  );
   assert.deepEqual(stale[0], { id: L.older.id, at: day(5), status: 'proposed', age_days: 195 });
-  assert.deepEqual((await curation('&stale_days=192')).stale.map((x) => x.id), [L.older.id]);
+  assert.deepEqual(
+    (await curation('&stale_days=192')).stale.map((x) => x.id),
+    [L.older.id],
+  );
   assert.deepEqual((await curation('&stale_days=3650')).stale, []);
 });
 
@@ -79,11 +85,23 @@ test('merging the duplicates clears them', async () => {
 });
 
 test('limits are refused by name', async () => {
-  assert.deepEqual(faults(await s.api.get('/v1/lessons/curation?limit=201&stale_days=0&tags=a', { status: 422 })), ['limit: out_of_range', 'stale_days: out_of_range', 'tags: unknown_field']);
+  assert.deepEqual(faults(await s.api.get('/v1/lessons/curation?limit=201&stale_days=0&tags=a', { status: 422 })), [
+    'limit: out_of_range',
+    'stale_days: out_of_range',
+    'tags: unknown_field',
+  ]);
 });
 
 test('a library of a thousand lessons is curated within the request time-out', async () => {
-  for (let from = 0; from < 1000; from += 50) await Promise.all(Array.from({ length: 50 }, (_, i) => create(s.api, { takeaway: `Signal ${(from + i) * 7919} decays after ${(from + i) % 97} sessions in regime ${(from + i) % 13}`, at: day(195) })));
+  for (let from = 0; from < 1000; from += 50)
+    await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        create(s.api, {
+          takeaway: `Signal ${(from + i) * 7919} decays after ${(from + i) % 97} sessions in regime ${(from + i) % 13}`,
+          at: day(195),
+        }),
+      ),
+    );
   const { duplicates, more } = await curation('&limit=200');
   assert.ok(duplicates.length > 0 || more !== undefined);
 });

@@ -13,10 +13,18 @@ const MANY = 3000;
 async function prepare() {
   const api = s.api;
   for (let from = 0; from < MANY; from += 50)
-    await Promise.all(Array.from({ length: 50 }, (_, i) => create(api, { tags: ['bulk', `t${(from + i) % 7}`], at: day(1 + ((from + i) % 300)), takeaway: distinctTakeaway(from + i) })));
+    await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        create(api, { tags: ['bulk', `t${(from + i) % 7}`], at: day(1 + ((from + i) % 300)), takeaway: distinctTakeaway(from + i) }),
+      ),
+    );
 }
 
-const lines = (text) => text.split('\n').slice(0, -1).map((line) => JSON.parse(line));
+const lines = (text) =>
+  text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
 
 test('jsonl has every lesson once, as the list shows it and in its order', async () => {
   const answer = await s.api.get('/v1/lessons/export?format=jsonl', { status: 200 });
@@ -29,8 +37,19 @@ test('jsonl has every lesson once, as the list shows it and in its order', async
 test('the filters are those of the list', async () => {
   const { id } = await create(s.api, { tags: ['one', 'two'], at: day(2), context: 'Unrepeatable wording' });
   await s.api.post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME, at: day(3) }, { status: 200 });
-  for (const query of ['tags=one,none', 'tags_all=one,two', 'status=validated', `tags=one&since=${day(2)}&until=${day(3)}`, 'text=unrepeatable%20wording', `as_of=${day(3)}&status=validated&active=true`])
-    assert.deepEqual(lines((await s.api.get(`/v1/lessons/export?format=jsonl&${query}`, { status: 200 })).text).map((x) => x.id), [id], query);
+  for (const query of [
+    'tags=one,none',
+    'tags_all=one,two',
+    'status=validated',
+    `tags=one&since=${day(2)}&until=${day(3)}`,
+    'text=unrepeatable%20wording',
+    `as_of=${day(3)}&status=validated&active=true`,
+  ])
+    assert.deepEqual(
+      lines((await s.api.get(`/v1/lessons/export?format=jsonl&${query}`, { status: 200 })).text).map((x) => x.id),
+      [id],
+      query,
+    );
   const some = lines((await s.api.get('/v1/lessons/export?format=jsonl&tags=t3')).text);
   assert.equal(some.length, Math.ceil((MANY - 3) / 7));
 });
@@ -41,23 +60,37 @@ test('an export of nothing is empty, not an error', async () => {
 });
 
 test('md shows every lesson with its evidence and state', async () => {
-  const { id } = await create(s.api, { tags: ['shown'], at: day(4), takeaway: 'Shown <as> *it* is', context: 'The context', outcome: 'The outcome', evidence: ['log 17', 'log 18'] });
+  const { id } = await create(s.api, {
+    tags: ['shown'],
+    at: day(4),
+    takeaway: 'Shown <as> *it* is',
+    context: 'The context',
+    outcome: 'The outcome',
+    evidence: ['log 17', 'log 18'],
+  });
   await s.api.post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME, reason: 'The reason', at: day(5) }, { status: 200 });
   const { text, headers } = await s.api.get('/v1/lessons/export?format=md&tags=shown', { status: 200 });
   assert.match(headers['content-type'], /^text\/markdown; charset=utf-8$/i);
-  for (const part of ['The context', 'The outcome', 'log 17', 'log 18', 'validated', 'The reason', 'brier_score', '0.171', 'shown', id]) assert.ok(text.replaceAll('\\', '').includes(part), `${part} is missing in: ${text}`);
+  for (const part of ['The context', 'The outcome', 'log 17', 'log 18', 'validated', 'The reason', 'brier_score', '0.171', 'shown', id])
+    assert.ok(text.replaceAll('\\', '').includes(part), `${part} is missing in: ${text}`);
   const all = (await s.api.get('/v1/lessons/export?format=md&tags=bulk', { status: 200 })).text;
   assert.equal(all.match(/Lesson \d+: /g).length >= MANY, true);
 });
 
 test('the format must be one that there is', async () => {
   assert.deepEqual(faults(await s.api.get('/v1/lessons/export', { status: 422 })), ['format: required']);
-  assert.deepEqual(faults(await s.api.get('/v1/lessons/export?format=csv&limit=5', { status: 422 })), ['format: not_a_choice', 'limit: unknown_field']);
+  assert.deepEqual(faults(await s.api.get('/v1/lessons/export?format=csv&limit=5', { status: 422 })), [
+    'format: not_a_choice',
+    'limit: unknown_field',
+  ]);
 });
 
 test('HEAD of an export has no body, not even the end of one', async () => {
   const request = (method, path, end) => `${method} ${path} HTTP/1.1\r\nHost: a\r\n${end}\r\n`;
-  const { received } = await exchange(s.service.port, request('HEAD', '/v1/lessons/export?format=jsonl', '') + request('GET', '/health/live', 'Connection: close\r\n'));
+  const { received } = await exchange(
+    s.service.port,
+    request('HEAD', '/v1/lessons/export?format=jsonl', '') + request('GET', '/health/live', 'Connection: close\r\n'),
+  );
   const [head, next] = received.toString().split('\r\n\r\n');
   assert.match(head, /^HTTP\/1\.1 200 .*application\/x-ndjson/s);
   assert.match(next, /^HTTP\/1\.1 200 /, `after the headers came ${JSON.stringify(next.slice(0, 20))}`);

@@ -52,7 +52,20 @@ test('text finds the words of context, outcome or takeaway in any form, phrases 
 });
 
 test('no text breaks the search', async () => {
-  for (const text of ['"', "'", '-', '&|!()', ':*', '\\', 'a:b', '<->', "x'; drop table lessons; --", '🚀', '"unclosed phrase', 'or or or']) {
+  for (const text of [
+    '"',
+    "'",
+    '-',
+    '&|!()',
+    ':*',
+    '\\',
+    'a:b',
+    '<->',
+    "x'; drop table lessons; --",
+    '🚀',
+    '"unclosed phrase',
+    'or or or',
+  ]) {
     const answer = await s.api.get(`/v1/lessons?text=${encodeURIComponent(text)}`, { status: 200 });
     assert.deepEqual(answer.json.items, [], text);
   }
@@ -73,7 +86,10 @@ test('a page has at most limit items and says whether there is more', async () =
   assert.equal(page.items.length, 3);
   assert.ok(page.next_cursor);
   const last = (await s.api.get(`/v1/lessons?limit=3&cursor=${encodeURIComponent(page.next_cursor)}`, { status: 200 })).json;
-  assert.deepEqual(last.items.map((x) => x.id), [L.a.id]);
+  assert.deepEqual(
+    last.items.map((x) => x.id),
+    [L.a.id],
+  );
   assert.equal(last.next_cursor, null);
   assert.equal((await s.api.get('/v1/lessons?limit=4', { status: 200 })).json.next_cursor, null, 'a full last page is the last');
 });
@@ -85,12 +101,17 @@ test('pages have neither a gap nor a double while lessons are written between th
   for (let i = 0; i < 45; i++) known.push((await create(s.api, { tags: [tag], at: day(20 + Math.floor(i / 15)) })).id);
   const seen = [];
   for (let cursor = null, page; page?.next_cursor !== null; cursor = page.next_cursor) {
-    page = (await s.api.get(`/v1/lessons?tags=${tag}&limit=7${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`, { status: 200 })).json;
+    page = (await s.api.get(`/v1/lessons?tags=${tag}&limit=7${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`, { status: 200 }))
+      .json;
     seen.push(...page.items.map((x) => x.id));
     for (const n of [19, 20, 21, 22, 23]) await create(s.api, { tags: [tag], at: day(n) });
   }
   assert.equal(new Set(seen).size, seen.length, 'a double');
-  assert.deepEqual(known.filter((id) => !seen.includes(id)), [], 'a gap');
+  assert.deepEqual(
+    known.filter((id) => !seen.includes(id)),
+    [],
+    'a gap',
+  );
 });
 
 test('a list with as_of stays the same however much is written between its pages', async () => {
@@ -108,7 +129,14 @@ test('a cursor is refused when it is damaged, of another list or of other filter
   const { next_cursor } = (await s.api.get('/v1/lessons?tags=paged&limit=2')).json;
   const cursor = encodeURIComponent(next_cursor);
   const damaged = encodeURIComponent((next_cursor[0] === 'A' ? 'B' : 'A') + next_cursor.slice(1));
-  for (const path of [`/v1/lessons?limit=2&cursor=${cursor}`, `/v1/lessons?tags=macro&limit=2&cursor=${cursor}`, `/v1/lessons/${L.a.id}/history?cursor=${cursor}`, `/v1/lessons?tags=paged&limit=2&cursor=${damaged}`, '/v1/lessons?cursor=%F0%9F%9A%80', `/v1/lessons?cursor=${'A'.repeat(500)}`])
+  for (const path of [
+    `/v1/lessons?limit=2&cursor=${cursor}`,
+    `/v1/lessons?tags=macro&limit=2&cursor=${cursor}`,
+    `/v1/lessons/${L.a.id}/history?cursor=${cursor}`,
+    `/v1/lessons?tags=paged&limit=2&cursor=${damaged}`,
+    '/v1/lessons?cursor=%F0%9F%9A%80',
+    `/v1/lessons?cursor=${'A'.repeat(500)}`,
+  ])
     assert.deepEqual(faults(await s.api.get(path, { status: 422 })), ['cursor: invalid_cursor'], path);
   await s.api.get(`/v1/lessons?tags=paged&limit=5&cursor=${cursor}`, { status: 200 });
 });

@@ -35,7 +35,10 @@ async function whileLocked(work) {
   }
 }
 
-const waiting = async () => Number((await s.query("SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"))[0].n);
+const waiting = async () =>
+  Number(
+    (await s.query("SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"))[0].n,
+  );
 
 async function openConnections(port, count) {
   const sockets = Array.from({ length: count }, () => net.connect(port, '127.0.0.1'));
@@ -47,7 +50,10 @@ async function openConnections(port, count) {
 test('headers beyond the limit are 431 header_too_large', async () => {
   await withLimits(['--max-header-bytes', '2048'], async (service, api) => {
     for (const bytes of [2500, 9000]) {
-      const answer = await exchange(service.port, `GET /version HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`, { method: 'GET', path: '/version' });
+      const answer = await exchange(service.port, `GET /version HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`, {
+        method: 'GET',
+        path: '/version',
+      });
       assert.equal(answer?.status, 431, `${bytes} bytes`);
       assert.equal(answer.json.code, 'header_too_large');
     }
@@ -66,7 +72,8 @@ test('a request line beyond the limit is refused', async () => {
 test('too many connections from one address are 429, and room is made when some close', async () => {
   await withLimits(['--max-connections-per-address', '8'], async (service) => {
     const sockets = await openConnections(service.port, 8);
-    const get = () => exchange(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', { method: 'GET', path: '/version' });
+    const get = () =>
+      exchange(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', { method: 'GET', path: '/version' });
     const refused = await until(async () => {
       const answer = await get();
       return answer?.status === 429 && answer;
@@ -80,7 +87,8 @@ test('too many connections from one address are 429, and room is made when some 
 test('too many connections in all are 503, with Retry-After', async () => {
   await withLimits(['--max-connections', '8'], async (service) => {
     const sockets = await openConnections(service.port, 8);
-    const get = () => exchange(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', { method: 'GET', path: '/version' });
+    const get = () =>
+      exchange(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', { method: 'GET', path: '/version' });
     const refused = await until(async () => {
       const answer = await get();
       return answer?.status === 503 && answer;
@@ -105,7 +113,11 @@ test('a body that does not arrive is given up, with 408 or by closing, and store
   await withLimits(['--request-timeout-ms', '1000', '--idle-timeout-ms', '2000'], async (service, api) => {
     const body = JSON.stringify(newLesson({ tags: ['slow'] }));
     const head = `POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
-    const answer = await within(10_000, exchange(service.port, head + body.slice(0, -1), { method: 'POST', path: '/v1/lessons' }), 'the slow body is given up');
+    const answer = await within(
+      10_000,
+      exchange(service.port, head + body.slice(0, -1), { method: 'POST', path: '/v1/lessons' }),
+      'the slow body is given up',
+    );
     if (answer) assert.equal(answer.json.code, 'body_timeout');
     assert.deepEqual((await api.get('/v1/lessons?tags=slow')).json.items, []);
   });
@@ -116,7 +128,11 @@ test('a request that takes too long is 504 request_timeout, and its statement is
     await create(api);
     await whileLocked(async () => {
       const begun = Date.now();
-      const answers = await Promise.all([api.get('/v1/lessons'), api.post('/v1/lessons', newLesson({ tags: ['late'] })), api.get('/v1/lessons/curation')]);
+      const answers = await Promise.all([
+        api.get('/v1/lessons'),
+        api.post('/v1/lessons', newLesson({ tags: ['late'] })),
+        api.get('/v1/lessons/curation'),
+      ]);
       for (const answer of answers) {
         assert.equal(answer.status, 504, answer.text);
         assert.equal(answer.json.code, 'request_timeout');

@@ -38,7 +38,13 @@ test('a port in use is a clear message', async () => {
 });
 
 test('a bad setting is refused by name', async () => {
-  for (const args of [['--listen', 'nowhere'], ['--log-format', 'xml'], ['--max-body-bytes', 'many'], ['--max-body-bytes', '-1'], ['--no-such-thing', '1']]) {
+  for (const args of [
+    ['--listen', 'nowhere'],
+    ['--log-format', 'xml'],
+    ['--max-body-bytes', 'many'],
+    ['--max-body-bytes', '-1'],
+    ['--no-such-thing', '1'],
+  ]) {
     const { code, stderr } = await command(['serve', '--database-url', s.url, ...args]);
     assert.ok(code === 1 || code === 2);
     assert.match(stderr, new RegExp(`daybookd: .*${args[0]}`), args.join(' '));
@@ -46,7 +52,10 @@ test('a bad setting is refused by name', async () => {
 });
 
 test('settings come from the environment too, and the command line outranks them', async () => {
-  const service = await s.another({ args: ['--max-json-depth', '5'], env: { DAYBOOK_MAX_BODY_BYTES: '2000', DAYBOOK_MAX_JSON_DEPTH: '50' } });
+  const service = await s.another({
+    args: ['--max-json-depth', '5'],
+    env: { DAYBOOK_MAX_BODY_BYTES: '2000', DAYBOOK_MAX_JSON_DEPTH: '50' },
+  });
   const api = makeClient(service.base);
   await api.post('/v1/lessons', ' '.repeat(2001), { status: 413 });
   assert.equal((await api.post('/v1/lessons', '{"a":[[[[[]]]]]}', { status: 400 })).json.code, 'too_deep');

@@ -21,7 +21,19 @@ test('a request is one JSON line with method, route, status, time, bytes, owner 
   const lines = await linesOf(id);
   assert.equal(lines.length, 1);
   const { ts, level, event, method, route, status, us, out, owner, request_id } = JSON.parse(lines[0]);
-  assert.deepEqual({ level, event, method, route, status, out, owner, request_id }, { level: 'info', event: 'request', method: 'GET', route: '/v1/lessons', status: 200, out: answer.bytes.length, owner: 'local', request_id: id });
+  assert.deepEqual(
+    { level, event, method, route, status, out, owner, request_id },
+    {
+      level: 'info',
+      event: 'request',
+      method: 'GET',
+      route: '/v1/lessons',
+      status: 200,
+      out: answer.bytes.length,
+      owner: 'local',
+      request_id: id,
+    },
+  );
   assert.ok(Number.isInteger(us) && us > 0 && us < 60_000_000);
   assert.ok(Math.abs(Date.parse(ts) - Date.now()) < 60_000);
 });
@@ -50,7 +62,10 @@ test('traceparent is taken over', async () => {
 
 test('a hostile path, key or trace cannot forge a line', async () => {
   const id = randomUUID();
-  await s.api.get('/v1/%0A%7B%22event%22%3A%22forged%22%7D%22%5C', { headers: { 'x-request-id': id, traceparent: '00-"}{"-x' }, status: 404 });
+  await s.api.get('/v1/%0A%7B%22event%22%3A%22forged%22%7D%22%5C', {
+    headers: { 'x-request-id': id, traceparent: '00-"}{"-x' },
+    status: 404,
+  });
   const lines = await linesOf(id);
   assert.equal(lines.length, 1);
   JSON.parse(lines[0]);

@@ -34,7 +34,8 @@ async function metrics() {
   return samples;
 }
 
-const counted = (samples, method, route, status) => samples.get(`daybook_requests_total{method="${method}",route="${route}",status="${status}"}`) ?? 0;
+const counted = (samples, method, route, status) =>
+  samples.get(`daybook_requests_total{method="${method}",route="${route}",status="${status}"}`) ?? 0;
 
 test('live says ok and ready says ready', async () => {
   assert.deepEqual((await s.api.get('/health/live', { status: 200 })).json, { status: 'ok' });
@@ -50,8 +51,15 @@ test('the version names the service, its version and commit', async () => {
 });
 
 test('the contract and its page are served as they are in the repository, and load nothing from elsewhere', async () => {
-  for (const [path, file] of [['/openapi.json', OPENAPI_JSON], ['/docs', `${DOCS}index.html`], ['/docs/viewer.js', `${DOCS}viewer.js`]])
-    assert.ok((await s.api.get(path, { status: 200 })).bytes.equals(readFileSync(file)), `${path} is not ${file}: is the binary up to date?`);
+  for (const [path, file] of [
+    ['/openapi.json', OPENAPI_JSON],
+    ['/docs', `${DOCS}index.html`],
+    ['/docs/viewer.js', `${DOCS}viewer.js`],
+  ])
+    assert.ok(
+      (await s.api.get(path, { status: 200 })).bytes.equals(readFileSync(file)),
+      `${path} is not ${file}: is the binary up to date?`,
+    );
   assert.doesNotMatch((await s.api.get('/docs')).text, /(?:src|href|url)=["']?(?:https?:)?\/\//i);
 });
 
@@ -61,7 +69,11 @@ test('requests are counted by route and status, over all loops', async () => {
   await Promise.all(Array.from({ length: 9 }, () => s.api.get('/v1/lessons?limit=1')));
   for (let i = 0; i < 3; i++) await s.api.get(`/v1/lessons/${UNKNOWN_ID}`);
   await s.api.get('/v1/nothing');
-  const wanted = [['POST', '/v1/lessons', 201, 7], ['GET', '/v1/lessons', 200, 9], ['GET', '/v1/lessons/{id}', 404, 3]];
+  const wanted = [
+    ['POST', '/v1/lessons', 201, 7],
+    ['GET', '/v1/lessons', 200, 9],
+    ['GET', '/v1/lessons/{id}', 404, 3],
+  ];
   await until(async () => {
     const now = await metrics();
     return wanted.every(([method, route, status, n]) => counted(now, method, route, status) - counted(before, method, route, status) === n);
@@ -83,7 +95,8 @@ test('latency histograms are cumulative and agree with their count', async () =>
   }
   assert.ok(histograms.size > 2);
   for (const [labels, buckets] of histograms) {
-    for (let i = 1; i < buckets.length; i++) assert.ok(buckets[i].le > buckets[i - 1].le && buckets[i].value >= buckets[i - 1].value, labels);
+    for (let i = 1; i < buckets.length; i++)
+      assert.ok(buckets[i].le > buckets[i - 1].le && buckets[i].value >= buckets[i - 1].value, labels);
     assert.equal(buckets.at(-1).le, Infinity);
     assert.equal(buckets.at(-1).value, samples.get(`daybook_request_seconds_count{${labels}}`));
     assert.ok(samples.get(`daybook_request_seconds_sum{${labels}}`) > 0);
@@ -96,7 +109,8 @@ test('lanes, queues, connections and reconnects are shown', async () => {
     assert.ok(samples.has(`daybook_db_connections{lane="${lane}"}`));
     assert.ok(samples.has(`daybook_db_in_flight{lane="${lane}"}`));
   }
-  for (const name of ['daybook_db_waiting', 'daybook_db_reconnects_total', 'daybook_requests_in_flight']) assert.ok(samples.has(name), name);
+  for (const name of ['daybook_db_waiting', 'daybook_db_reconnects_total', 'daybook_requests_in_flight'])
+    assert.ok(samples.has(name), name);
   assert.ok(samples.get('daybook_connections') >= 1);
 });
 
@@ -105,7 +119,11 @@ test('without its database the service lives, is not ready, answers 503 with Ret
   await s.cluster.stop();
   await until(async () => (await s.api.get('/health/ready')).status === 503, 'it is not ready');
   await s.api.get('/health/live', { status: 200 });
-  for (const answer of [await s.api.get(`/v1/lessons/${id}`), await s.api.get('/v1/lessons/block'), await s.api.post(`/v1/lessons/${id}/retire`, { reason: 'x' })]) {
+  for (const answer of [
+    await s.api.get(`/v1/lessons/${id}`),
+    await s.api.get('/v1/lessons/block'),
+    await s.api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }),
+  ]) {
     assert.equal(answer.status, 503);
     assert.equal(answer.json.code, 'database_unavailable');
     assert.ok(Number(answer.headers['retry-after']) >= 1);

@@ -60,7 +60,10 @@ test('migrations are numbered without a gap and have a checksum', async () => {
 
 /** Starting and migrating must both fail with one clear line, and leave the database as it is. */
 async function refused(database, message, user) {
-  const before = await cluster.query(database, "SELECT count(*)::int AS n FROM pg_class WHERE relnamespace::regnamespace::text NOT LIKE 'pg_%'");
+  const before = await cluster.query(
+    database,
+    "SELECT count(*)::int AS n FROM pg_class WHERE relnamespace::regnamespace::text NOT LIKE 'pg_%'",
+  );
   for (const args of [['migrate'], ['serve', '--listen', '127.0.0.1:0']]) {
     const { code, stdout, stderr } = await command([...args, '--database-url', cluster.url(database, user)]);
     assert.equal(code, 1, args[0]);
@@ -68,7 +71,10 @@ async function refused(database, message, user) {
     assert.match(stderr, message);
     assert.equal(stderr.match(/^daybookd: /gm).length, 1, stderr);
   }
-  assert.deepEqual(await cluster.query(database, "SELECT count(*)::int AS n FROM pg_class WHERE relnamespace::regnamespace::text NOT LIKE 'pg_%'"), before);
+  assert.deepEqual(
+    await cluster.query(database, "SELECT count(*)::int AS n FROM pg_class WHERE relnamespace::regnamespace::text NOT LIKE 'pg_%'"),
+    before,
+  );
 }
 
 test('a database that is newer than the binary is refused', async () => {
@@ -122,7 +128,13 @@ test('a database that is not UTF-8 is refused', async () => {
 });
 
 test('a database that cannot be reached is a clear message, without the password', async () => {
-  const { code, stderr } = await command(['serve', '--listen', '127.0.0.1:0', '--database-url', 'postgresql://user:hunter2@127.0.0.1:1/nothing']);
+  const { code, stderr } = await command([
+    'serve',
+    '--listen',
+    '127.0.0.1:0',
+    '--database-url',
+    'postgresql://user:hunter2@127.0.0.1:1/nothing',
+  ]);
   assert.equal(code, 1);
   assert.match(stderr, /^daybookd: /m);
   assert.doesNotMatch(stderr, /hunter2/);

@@ -38,7 +38,8 @@ after(async () => {
   }
 });
 
-const owners = async (client, sql = 'SELECT owner, count(*)::int AS n FROM daybook.lessons GROUP BY owner') => (await client.query(sql)).rows;
+const owners = async (client, sql = 'SELECT owner, count(*)::int AS n FROM daybook.lessons GROUP BY owner') =>
+  (await client.query(sql)).rows;
 const NO_RIGHT = { code: '42501' };
 
 test('a reader sees the rows of its owner and no others', async () => {
@@ -51,10 +52,17 @@ test('a reader without an owner sees nothing', async () => {
 });
 
 test('a reader cannot take on another owner', async () => {
-  for (const sql of ['SET ROLE daybook_reader', 'SET row_security = off', "SET search_path = pg_temp, public; CREATE TEMP TABLE reader_owners AS SELECT 'ann'::text AS role_name, 'beta'::text AS owner"]) {
+  for (const sql of [
+    'SET ROLE daybook_reader',
+    'SET row_security = off',
+    "SET search_path = pg_temp, public; CREATE TEMP TABLE reader_owners AS SELECT 'ann'::text AS role_name, 'beta'::text AS owner",
+  ]) {
     await ann.query(sql).catch(() => {});
     const seen = await owners(ann).catch(() => []);
-    assert.ok(seen.every((row) => row.owner === 'alpha'), sql);
+    assert.ok(
+      seen.every((row) => row.owner === 'alpha'),
+      sql,
+    );
   }
   await ann.query('RESET ROLE; RESET row_security; RESET search_path');
   await assert.rejects(ann.query("INSERT INTO daybook.reader_owners VALUES ('eve', 'beta')"), NO_RIGHT);
@@ -63,19 +71,30 @@ test('a reader cannot take on another owner', async () => {
 
 test('a function in the filter is not called with rows of others', async () => {
   await ann.query('CREATE TEMP TABLE seen (takeaway text)');
-  await ann.query("CREATE FUNCTION pg_temp.spy(text, text) RETURNS boolean LANGUAGE plpgsql COST 0.0000001 AS $$ BEGIN INSERT INTO pg_temp.seen VALUES ($1); RETURN true; END $$");
+  await ann.query(
+    'CREATE FUNCTION pg_temp.spy(text, text) RETURNS boolean LANGUAGE plpgsql COST 0.0000001 AS $$ BEGIN INSERT INTO pg_temp.seen VALUES ($1); RETURN true; END $$',
+  );
   await ann.query('SELECT id FROM daybook.lessons WHERE pg_temp.spy(owner, takeaway)');
   const { rows } = await ann.query('SELECT DISTINCT takeaway FROM pg_temp.seen');
   assert.deepEqual(rows, [{ takeaway: 'alpha' }]);
 });
 
 test('a reader can change nothing', async () => {
-  for (const sql of ["UPDATE daybook.lessons SET takeaway = 'x'", 'DELETE FROM daybook.lessons', 'TRUNCATE daybook.lessons', "INSERT INTO daybook.lessons (owner) VALUES ('alpha')", 'CREATE TABLE daybook.mine (a int)', 'ALTER TABLE daybook.lessons DISABLE ROW LEVEL SECURITY', "SELECT daybook.protect_owned('daybook.lessons')"])
+  for (const sql of [
+    "UPDATE daybook.lessons SET takeaway = 'x'",
+    'DELETE FROM daybook.lessons',
+    'TRUNCATE daybook.lessons',
+    "INSERT INTO daybook.lessons (owner) VALUES ('alpha')",
+    'CREATE TABLE daybook.mine (a int)',
+    'ALTER TABLE daybook.lessons DISABLE ROW LEVEL SECURITY',
+    "SELECT daybook.protect_owned('daybook.lessons')",
+  ])
     await assert.rejects(ann.query(sql), NO_RIGHT, sql);
 });
 
 test('keys, kept answers and the list of readers are not for readers', async () => {
-  for (const table of ['api_keys', 'idempotency_keys', 'reader_owners']) await assert.rejects(ann.query(`SELECT * FROM daybook.${table}`), NO_RIGHT, table);
+  for (const table of ['api_keys', 'idempotency_keys', 'reader_owners'])
+    await assert.rejects(ann.query(`SELECT * FROM daybook.${table}`), NO_RIGHT, table);
 });
 
 test('every table with an owner that readers may read has row-level security', async () => {
@@ -86,7 +105,10 @@ test('every table with an owner that readers may read has row-level security', a
        AND NOT (c.relrowsecurity AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid))`,
   );
   assert.deepEqual(open, []);
-  const [{ n }] = await cluster.query(database, "SELECT count(*)::int AS n FROM pg_class WHERE relnamespace = 'daybook'::regnamespace AND relrowsecurity");
+  const [{ n }] = await cluster.query(
+    database,
+    "SELECT count(*)::int AS n FROM pg_class WHERE relnamespace = 'daybook'::regnamespace AND relrowsecurity",
+  );
   assert.ok(n >= 1);
 });
 

@@ -41,10 +41,19 @@ test('a request in flight is finished before the service ends', async () => {
   const answer = api.post('/v1/lessons', newLesson({ tags: ['in-flight'] }));
   await until(async () => (await waiting()) > 0, 'the request waits');
   const stopped = service.stop();
-  await until(() => new Promise((resolve) => net.connect(service.port, '127.0.0.1').on('connect', function () {
-    this.destroy();
-    resolve(false);
-  }).on('error', () => resolve(true))), 'no new connection is taken');
+  await until(
+    () =>
+      new Promise((resolve) =>
+        net
+          .connect(service.port, '127.0.0.1')
+          .on('connect', function () {
+            this.destroy();
+            resolve(false);
+          })
+          .on('error', () => resolve(true)),
+      ),
+    'no new connection is taken',
+  );
   await unlock();
   assert.equal((await answer).status, 201);
   await stopped;

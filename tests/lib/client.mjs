@@ -19,7 +19,11 @@ export function makeClient(base, { headers: common = {}, agent = new http.Agent(
   const api = async (method, path, { body, headers = {}, status, check = true } = {}) => {
     const raw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
     const sent = raw ? body : JSON.stringify(body);
-    const all = { ...(sent === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }), ...common, ...headers };
+    const all = {
+      ...(sent === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }),
+      ...common,
+      ...headers,
+    };
     const answer = await new Promise((resolve, reject) => {
       const request = http.request(base + path, {
         method,
@@ -60,8 +64,14 @@ export function exchange(port, bytes, { method, path } = {}) {
       const split = all.indexOf('\r\n\r\n');
       if (split < 0) return resolve(null);
       const [start, ...lines] = all.subarray(0, split).toString('latin1').split('\r\n');
-      const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
-      const answer = answerOf(Number(start.split(' ')[1]), headers, all.subarray(split + 4, split + 4 + Number(headers['content-length'] ?? Infinity)));
+      const headers = Object.fromEntries(
+        lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+      );
+      const answer = answerOf(
+        Number(start.split(' ')[1]),
+        headers,
+        all.subarray(split + 4, split + 4 + Number(headers['content-length'] ?? Infinity)),
+      );
       if (method) checkAnswer({ method, path, ...answer });
       resolve(Object.assign(answer, { received: all }));
     };

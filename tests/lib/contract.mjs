@@ -12,7 +12,13 @@ addFormats(ajv);
 ajv.addSchema(openapi, 'openapi');
 
 const escape = (key) => key.replaceAll('~', '~0').replaceAll('/', '~1');
-const follow = (object) => (object?.$ref ? object.$ref.split('/').slice(1).reduce((at, key) => at[key], openapi) : object);
+const follow = (object) =>
+  object?.$ref
+    ? object.$ref
+        .split('/')
+        .slice(1)
+        .reduce((at, key) => at[key], openapi)
+    : object;
 
 /** What is wrong with `value` by the schema object `schema` of openapi.yaml, or null. */
 function wrongBy(schema, value) {
@@ -59,7 +65,8 @@ function wrongHeaders(documented, headers) {
 function wrongProblem(problem, response, status, headers) {
   if (problem.status !== status) return `the problem says status ${problem.status}`;
   if (problem.type !== `urn:daybook:error:${problem.code}`) return `the problem of code ${problem.code} has type ${problem.type}`;
-  if ((problem.code === 'invalid_fields') !== (problem.errors !== undefined)) return `errors belongs to invalid_fields, not to ${problem.code}`;
+  if ((problem.code === 'invalid_fields') !== (problem.errors !== undefined))
+    return `errors belongs to invalid_fields, not to ${problem.code}`;
   if (!headers['idempotency-replayed'] && problem.request_id !== headers['x-request-id']) return 'request_id is not X-Request-ID';
   const codes = response && Object.keys(response.content['application/problem+json'].examples);
   if (codes && !codes.includes(problem.code)) return `the code ${problem.code} is not documented for this status here (${codes})`;

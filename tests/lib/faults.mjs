@@ -26,6 +26,7 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2, limitMs }
   const load = { attempts: [], reads: [], slowest: 0 };
   const agent = new http.Agent({ keepAlive: true });
   let going = true;
+  let givenUp = false;
 
   const ask = async (method, path, body, key) => {
     const base = target();
@@ -58,7 +59,7 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2, limitMs }
       for (;;) {
         const { status, error } = await post(body, key);
         if (status !== 201) await sleep(error ? 50 : 20);
-        if (status === 201 || !withKey) break; // with a key it goes on even after the end: the answer must come
+        if (status === 201 || !withKey || givenUp) break; // with a key it goes on even after the end: the answer must come
       }
     }
   };
@@ -84,9 +85,21 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2, limitMs }
     try {
       await within(30_000, failed, 'every request is answered');
     } finally {
+      givenUp = true;
       agent.destroy();
     }
     assert.equal(load.hung, undefined);
+  };
+  /** Runs `work` beside the load; both end together. */
+  load.during = async (work) => {
+    try {
+      await work();
+    } catch (error) {
+      going = false;
+      givenUp = true;
+      throw error;
+    }
+    await load.stop();
   };
   load.count = (status) => load.attempts.filter((a) => a.status === status).length;
   return load;
@@ -165,12 +178,12 @@ export const sessions = (query, where = 'true') =>
 /** Waits until that many sessions of the service wait for a lock. */
 export const blocked = (query, count) => until(async () => (await sessions(query, "wait_event_type = 'Lock'")).length >= count, `${count} statements wait for a lock`);
 
-/** Fills the library of `owner` by SQL: `count` lessons of about `bytes` bytes. */
+/** Fills the library of `owner` by SQL: `count` lessons of about `bytes` bytes, at most 19,000. */
 export const fill = (query, count, bytes = 3000, owner = 'local') =>
   query(
     `INSERT INTO daybook.lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at, similar_keys)
-     SELECT $1, gen_random_uuid(), 1, '2026-01-01', timestamptz '2026-01-01' - n * interval '1 second', repeat('c', $3 / 2), repeat('o', $3 / 2), 'filled ' || n,
-            '{filled}', '{sql}', 'proposed', '2026-01-01', '{}' FROM generate_series(1, $2) AS n`,
+     SELECT $1, gen_random_uuid(), 1, '2026-01-01', timestamptz '2026-01-01' - n * interval '1 second', repeat('c', 1250), repeat('o', 1250), 'filled ' || n,
+            '{filled}', ARRAY(SELECT lpad(i::text, 500, 'e') FROM generate_series(1, greatest(1, ($3 - 2500) / 500)) AS i), 'proposed', '2026-01-01', '{}' FROM generate_series(1, $2) AS n`,
     [owner, count, bytes],
   );
 

@@ -9,7 +9,10 @@ const VIEWER = 'openapi-explorer';
 
 /** The folder of a package as `from` sees it. */
 function folder(name, from) {
-  const found = createRequire(from).resolve.paths(`${name}/`).map((p) => join(p, name)).find(existsSync);
+  const found = createRequire(from)
+    .resolve.paths(`${name}/`)
+    .map((p) => join(p, name))
+    .find(existsSync);
   if (!found) throw new Error(`${name} is not installed: npm ci`);
   return found;
 }

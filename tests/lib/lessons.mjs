@@ -1,8 +1,24 @@
 // Lessons for tests to write, and the times they are written at.
 import { createHash } from 'node:crypto';
 
-const SUBJECTS = ['footnote tables', 'guidance tone', 'macro odds', 'order slippage', 'earnings drift', 'funding rates', 'spread decay', 'filing lag'];
-const FINDINGS = ['needs two passes', 'overcalls weakness', 'runs too confident', 'doubles at the open', 'fades by day three', 'flips on weekends'];
+const SUBJECTS = [
+  'footnote tables',
+  'guidance tone',
+  'macro odds',
+  'order slippage',
+  'earnings drift',
+  'funding rates',
+  'spread decay',
+  'filing lag',
+];
+const FINDINGS = [
+  'needs two passes',
+  'overcalls weakness',
+  'runs too confident',
+  'doubles at the open',
+  'fades by day three',
+  'flips on weekends',
+];
 
 let made = 0;
 

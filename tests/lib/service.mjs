@@ -27,7 +27,17 @@ export async function command(args, { env = {} } = {}) {
 /** A new key of that owner and role: {key, id}. */
 export async function createKey(databaseUrl, owner, role, name) {
   const label = name ? ['--name', name] : [];
-  const { code, stdout, stderr } = await command(['key', 'create', '--owner', owner, '--role', role, ...label, '--database-url', databaseUrl]);
+  const { code, stdout, stderr } = await command([
+    'key',
+    'create',
+    '--owner',
+    owner,
+    '--role',
+    role,
+    ...label,
+    '--database-url',
+    databaseUrl,
+  ]);
   assert.equal(code, 0, stderr);
   const id = stderr.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/)?.[0];
   assert.ok(id, `no id in: ${stderr}`);

@@ -33,9 +33,16 @@ curl() {
 
 test('every command of the tour succeeds, in one shell', async () => {
   const blocks = tour();
-  assert.ok(blocks.some((block) => block.includes('curl')), 'the tour has no curl');
+  assert.ok(
+    blocks.some((block) => block.includes('curl')),
+    'the tour has no curl',
+  );
   const script = `set -euo pipefail\n${CURL}\n${blocks.join('\n')}`;
-  const { code, stdout, stderr } = await within(120_000, run('bash', ['-c', script], { env: { ...process.env, DAYBOOK: s.service.base } }), 'the tour');
+  const { code, stdout, stderr } = await within(
+    120_000,
+    run('bash', ['-c', script], { env: { ...process.env, DAYBOOK: s.service.base } }),
+    'the tour',
+  );
   assert.equal(code, 0, `${stderr}\n${stdout}`.slice(-4000));
 });
 

@@ -1,0 +1,348 @@
+/* Every statement, run as one owner with whatever belongs to another: it shows nothing of theirs and changes
+ * nothing of theirs. */
+#include <check.h>
+
+#include "db/admin.h"
+#include "db/statement.h"
+#include "server/log.h"
+#include "tests/db/owned_rows.h"
+
+static const char *url;
+static char name[64];
+static PGconn *pg;
+
+/* Statements that touch an owned table without taking an owner, and why they may. */
+static const struct {
+    const char *statement, *reason;
+} unowned[] = {
+    { "key_list", "finds out who the owner is; its rows never become an answer" },
+};
+
+/* Owned statements that show nothing and change nothing even for the owner, and why. */
+static const struct {
+    const char *statement, *reason;
+} silent[] = {
+    { "idempotency_lock", "takes a lock that is not a row" },
+};
+
+/* ---- parameters ---- */
+
+/* What a parameter is given, by its name and, where the same name has several types, by the type. `theirs`
+ * names something of ann's, `own` something of bob's; texts that a write would keep are nobody's. NULL is a
+ * value too. "@1" is the first of the owner's ids. */
+enum { BOOL = 16, INT2 = 21, INT4 = 23, INT8 = 20, TEXT = 25, TIMESTAMPTZ = 1184 };
+
+static const struct given {
+    const char *name;
+    Oid type; /* 0: any */
+    const char *theirs, *own;
+} given[] = {
+    { "id", 0, "@1", "@1" },
+    { "ids", 0, "{@1,@2,@3,@4}", "{@1,@2}" },
+    { "into", 0, "@4", "@4" },
+    { "key", 0, "key-1", "key-1" },
+    { "request_hash", 0, "hash " ANN_MARK, "hash plainword" },
+    { "tags", 0, "{macro}", "{macro}" },
+    { "tags_all", 0, "{macro}", NULL },
+    { "status", TEXT, "proposed", NULL },
+    { "status", INT4, "201", "200" },
+    { "active", 0, "true", NULL },
+    { "text", 0, "macro calls", NULL },
+    { "since", 0, "2025-01-01", NULL },
+    { "until", 0, "2027-01-01", NULL },
+    { "as_of", 0, "9999-12-31T23:59:59Z", "2026-01-02T12:00:00Z" },
+    { "cursor_1", TIMESTAMPTZ, "infinity", NULL },
+    { "cursor_1", INT4, "0", NULL },
+    { "cursor_2", 0, NULL, NULL },
+    { "limit", 0, "200", "1" },
+    { "stale_days", 0, "1", "1" },
+    { "similar_keys", 0, "{1,7,8}", "{1,2}" },
+    /* what a write keeps */
+    { "new_id", 0, "0190cccc-cccc-7ccc-8ccc-cccccccccccc", "0190cccc-cccc-7ccc-8ccc-cccccccccccc" },
+    { "at", 0, "2026-03-01", "2026-03-01" },
+    { "now", 0, "2026-03-01", "2026-03-01" },
+    { "context", 0, "a context", "a context" },
+    { "outcome", 0, "an outcome", "an outcome" },
+    { "takeaway", 0, "Shrink the odds of macro calls by a tenth 1",
+      "Shrink the odds of macro calls by a tenth" },
+    { "evidence", 0, "{a log}", "{a log}" },
+    { "to_status", 0, "retired", "retired" },
+    { "reason", 0, "a reason", NULL },
+    { "validation", 0, "{\"metric\":\"m\",\"value\":1,\"sample_size\":1}", NULL },
+    { "superseded_by", 0, NULL, NULL },
+    { "content_type", 0, "application/json", "application/json" },
+    { "location", 0, "/v1/nowhere", NULL },
+    { "body", 0, "{}", "{}" },
+};
+
+enum { GIVEN = sizeof given / sizeof *given, MOST_PARAMS = 32, VALUE_SIZE = 256 };
+
+/* Which parameters name the other's things and which the caller's own. */
+enum variant { ALL_THEIRS, ALL_OWN, LISTS_THEIRS, LISTS_OWN, LISTS_MIXED, VARIANTS };
+
+static bool is_list(const char *param)
+{
+    return strcmp(param, "ids") == 0;
+}
+
+static bool names_a_row(const char *param)
+{
+    return is_list(param) || strcmp(param, "id") == 0 || strcmp(param, "into") == 0;
+}
+
+/* Writes the template: `@` stands for ann's ids, `#` for the caller's. */
+static const char *with_ids(const char *template, const char *at, const char *caller, char out[VALUE_SIZE])
+{
+    char *p = out;
+    for (const char *t = template; *t; t++)
+        if (*t == '@' || *t == '#')
+            p += sprintf(p, "%s", owned_ids(*t == '@' ? at : caller));
+        else
+            *p++ = *t;
+    *p = 0;
+    return out;
+}
+
+static const char *value_of(const char *param, Oid type, enum variant v, const char *caller,
+                            char out[VALUE_SIZE])
+{
+    const struct given *g = NULL;
+    for (int i = 0; i < GIVEN && !g; i++)
+        if (strcmp(given[i].name, param) == 0 && (!given[i].type || given[i].type == type))
+            g = &given[i];
+    ck_assert_msg(g != NULL, "tests/db/test_statements.c must be told what to give for :%s (type %u)", param,
+                  type);
+    if (v == LISTS_MIXED && is_list(param))
+        return with_ids("{@1,@2,#1,#2}", ANN, caller, out);
+    bool theirs = v == ALL_THEIRS || (v == LISTS_THEIRS && (is_list(param) || !names_a_row(param))) ||
+                  (v == LISTS_OWN && !is_list(param)) || (v == LISTS_MIXED && !names_a_row(param));
+    const char *template = theirs ? g->theirs : g->own;
+    return template ? with_ids(template, theirs ? ANN : caller, caller, out) : NULL;
+}
+
+/* ---- running ---- */
+
+static PGresult *run(const struct statement *st, const char *caller, enum variant v)
+{
+    static char texts[MOST_PARAMS][VALUE_SIZE];
+    const char *values[MOST_PARAMS];
+    ck_assert_int_le(st->param_count, MOST_PARAMS);
+    PGresult *about = PQdescribePrepared(pg, st->name);
+    owned_ok(pg, about, st->name);
+    ck_assert_int_eq(PQnparams(about), st->param_count);
+    for (int i = 0; i < st->param_count; i++)
+        values[i] = strcmp(st->params[i], "owner") == 0
+                        ? caller
+                        : value_of(st->params[i], PQparamtype(about, i), v, caller, texts[i]);
+    PQclear(about);
+    PGresult *r = PQexecPrepared(pg, st->name, st->param_count, values, NULL, NULL, 0);
+    owned_ok(pg, r, st->name);
+    return r;
+}
+
+/* Whether any value of the rows is ann's: her mark, or one of her ids. */
+static bool shows_ann(const PGresult *r)
+{
+    for (int row = 0; row < PQntuples(r); row++)
+        for (int col = 0; col < PQnfields(r); col++) {
+            const char *value = PQgetvalue(r, row, col);
+            if (strstr(value, ANN_MARK) || strstr(value, owned_ids(ANN)))
+                return true;
+        }
+    return false;
+}
+
+struct seen {
+    bool shows, changes;
+};
+
+/* What of ann's the statement shows and changes when `caller` runs it; nothing of it stays. */
+static struct seen observe(const struct statement *st, const char *caller, enum variant v)
+{
+    struct seen seen;
+    owned_run(pg, "begin");
+    const char *before = owned_sum(pg, ANN);
+    PGresult *r = run(st, caller, v);
+    seen.shows = shows_ann(r);
+    PQclear(r);
+    seen.changes = strcmp(before, owned_sum(pg, ANN)) != 0;
+    owned_run(pg, "rollback");
+    return seen;
+}
+
+static bool is_silent(const struct statement *st)
+{
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        if (strcmp(st->name, silent[i].statement) == 0)
+            return true;
+    return false;
+}
+
+static void prepare(const struct statement *st)
+{
+    PGresult *r = PQprepare(pg, st->name, st->sql, 0, NULL);
+    owned_ok(pg, r, st->name);
+    PQclear(r);
+}
+
+static void setup(void)
+{
+    log_setup("error", "text");
+    snprintf(name, sizeof name, "daybook_test_%d", (int)getpid());
+    url = database_create(name);
+    ck_assert(admin_migrate(url, NULL));
+    pg = database_connect(url);
+    PQsetNoticeProcessor(pg, database_silence, NULL);
+    owned_run(pg, "set search_path = daybook, public");
+    owned_fill(pg);
+    for (int i = 0; i < statements_count; i++)
+        prepare(statements[i]);
+}
+
+static void teardown(void)
+{
+    PQfinish(pg);
+    database_drop(name);
+}
+
+/* ---- the tests ---- */
+
+START_TEST(no_statement_shows_or_changes_rows_of_another_owner)
+{
+    ck_assert_int_gt(statements_count, 0);
+    for (int i = 0; i < statements_count; i++)
+        for (int v = 0; v < VARIANTS && statements[i]->owned; v++) {
+            struct seen seen = observe(statements[i], BOB, (enum variant)v);
+            ck_assert_msg(!seen.shows, "%s shows rows of another owner (variant %d)", statements[i]->name, v);
+            ck_assert_msg(!seen.changes, "%s changes rows of another owner (variant %d)", statements[i]->name,
+                          v);
+        }
+}
+END_TEST
+
+/* Else the test above would prove nothing. */
+START_TEST(every_statement_shows_or_changes_rows_of_its_owner)
+{
+    for (int i = 0; i < statements_count; i++) {
+        const struct statement *st = statements[i];
+        bool any = false;
+        for (int v = 0; v < VARIANTS && st->owned; v++) {
+            struct seen seen = observe(st, ANN, (enum variant)v);
+            any |= seen.shows || seen.changes;
+        }
+        ck_assert_msg(any || !st->owned || is_silent(st),
+                      "%s did nothing with the rows of its own owner: give it parameters that do", st->name);
+    }
+}
+END_TEST
+
+START_TEST(a_statement_that_forgets_its_owner_is_found)
+{
+    static const char *const params[] = { "owner", "ids" };
+    static const struct statement leaks[] = {
+        { .name = "leak_1", .sql = "select id from lessons where $1::text <> '' and id = any ($2::uuid[])" },
+        { .name = "leak_2",
+          .sql = "select 1 from lessons where owner = $1 or id = any ($2::uuid[]) and 'x' = takeaway" },
+        { .name = "leak_3",
+          .sql = "select array_to_json(array_agg(l.tags)) from lessons l join lessons mine on mine.owner = "
+                 "$1 where $2::text is "
+                 "not null" },
+        { .name = "leak_4",
+          .sql = "update lessons set tags = '{x}' where $1::text <> '' and id = any ($2::uuid[])" },
+        { .name = "leak_5",
+          .sql = "delete from idempotency_keys where key = 'key-1' and $1::text <> $2::text" },
+    };
+    static const bool found[] = { true, false, true, true, true }; /* the second one shows nothing of ann's */
+    for (size_t i = 0; i < sizeof leaks / sizeof *leaks; i++) {
+        struct statement st = leaks[i];
+        st.param_count = 2;
+        st.params = params;
+        prepare(&st);
+        struct seen seen = observe(&st, BOB, ALL_THEIRS);
+        ck_assert_msg((seen.shows || seen.changes) == found[i], "%s", st.name);
+    }
+}
+END_TEST
+
+/* Whether the text has the word, not as part of another. */
+static bool has_word(const char *text, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *p = strstr(text, word); p; p = strstr(p + 1, word)) {
+        bool begins = p == text || !(isalnum((unsigned char)p[-1]) || p[-1] == '_');
+        if (begins && !isalnum((unsigned char)p[len]) && p[len] != '_')
+            return true;
+    }
+    return false;
+}
+
+START_TEST(a_statement_that_touches_an_owned_table_takes_the_owner_first)
+{
+    char tables[MOST_TABLES][64];
+    int count = owned_tables(pg, tables);
+    for (int i = 0; i < statements_count; i++) {
+        const struct statement *st = statements[i];
+        bool allowed = false, touches = false;
+        for (size_t u = 0; u < sizeof unowned / sizeof *unowned; u++)
+            allowed |= strcmp(st->name, unowned[u].statement) == 0;
+        for (int t = 0; t < count; t++)
+            touches |= has_word(st->sql, tables[t]);
+        ck_assert_msg(!touches || st->owned || allowed, "%s touches an owned table and takes no owner",
+                      st->name);
+        ck_assert_msg(!allowed || !st->owned, "%s is listed as unowned and is not", st->name);
+        ck_assert_msg(!st->owned || (st->param_count > 0 && strcmp(st->params[0], "owner") == 0),
+                      "the first parameter of %s is not the owner", st->name);
+    }
+}
+END_TEST
+
+START_TEST(exceptions_name_statements_that_exist)
+{
+    const char *listed[16];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof unowned / sizeof *unowned; i++)
+        listed[count++] = unowned[i].statement;
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        listed[count++] = silent[i].statement;
+    for (size_t i = 0; i < count; i++) {
+        bool exists = false;
+        for (int s = 0; s < statements_count; s++)
+            exists |= strcmp(statements[s]->name, listed[i]) == 0;
+        ck_assert_msg(exists, "there is no statement %s", listed[i]);
+    }
+}
+END_TEST
+
+START_TEST(the_indexes_of_statements_are_their_places)
+{
+    for (int i = 0; i < statements_count; i++)
+        ck_assert_int_eq(statements[i]->index, i);
+}
+END_TEST
+
+int main(void)
+{
+    static const TTest *const *const tests[] = {
+        &no_statement_shows_or_changes_rows_of_another_owner,
+        &every_statement_shows_or_changes_rows_of_its_owner,
+        &a_statement_that_forgets_its_owner_is_found,
+        &a_statement_that_touches_an_owned_table_takes_the_owner_first,
+        &exceptions_name_statements_that_exist,
+        &the_indexes_of_statements_are_their_places,
+    };
+    database_open();
+    Suite *suite = suite_create("statements");
+    TCase *all = tcase_create("statements");
+    tcase_set_timeout(all, 120);
+    tcase_add_checked_fixture(all, setup, teardown);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(all, *tests[i]);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* the server is a child of a thread of this process */
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    database_close();
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
