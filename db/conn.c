@@ -18,9 +18,9 @@ enum {
     BACKOFF_MOST_US = 5 * 1000 * 1000,
 };
 
-static const char *const lane_names[] = {
-    [LANE_READ] = "read", [LANE_WRITE] = "write", [LANE_SLOW] = "slow"
-};
+static const char *const lane_names[] = { [LANE_READ] = "read",
+                                          [LANE_WRITE] = "write",
+                                          [LANE_SLOW] = "slow" };
 
 static void conn_ready(struct watch *w, uint32_t events);
 static void conn_timer(struct timer *t);

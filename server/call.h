@@ -35,10 +35,7 @@ struct route {
     bool safe;      /* a POST that only reads: a reader may call it, and no Idempotency-Key is kept */
 };
 
-#define END_ROUTES   \
-    {                \
-        .path = NULL \
-    }
+#define END_ROUTES { .path = NULL }
 
 /* The request headers that anything here looks at. */
 struct call_headers {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
 struct http;
 struct db;

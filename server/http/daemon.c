@@ -172,10 +172,7 @@ static const struct {
     const char *name;
     size_t offset;
 } known_headers[] = {
-#define HEADER(name, member)                        \
-    {                                               \
-        name, offsetof(struct call_headers, member) \
-    }
+#define HEADER(name, member) { name, offsetof(struct call_headers, member) }
     HEADER("Authorization", authorization),
     HEADER("X-API-Key", api_key),
     HEADER("X-Request-ID", request_id),

@@ -130,3 +130,14 @@ test('connections are kept open between requests, also after a refusal', async (
   const { received } = await exchange(s.service.port, requests.join(''));
   assert.deepEqual(received.toString().match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 422', 'HTTP/1.1 200']);
 });
+
+test('a body whose length can be read in two ways is refused, and the connection is closed', async () => {
+  const head = 'POST /v1/lessons HTTP/1.1\r\nHost: daybook\r\nContent-Type: application/json\r\n';
+  for (const rest of [
+    'Content-Length: 2\r\nContent-Length: 5\r\n\r\n{}',
+    'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+  ]) {
+    const answer = await exchange(s.service.port, head + rest, { method: 'POST', path: '/v1/lessons' });
+    assert.deepEqual([answer.status, answer.json.code, answer.headers.connection], [400, 'bad_request', 'close'], rest);
+  }
+});
