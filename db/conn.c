@@ -2,9 +2,12 @@
 #include "db/conn.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "db/lanes.h"
 #include "server/config.h"
@@ -76,6 +79,14 @@ static void op_finish(struct conn *c, struct op *op, PGresult *result, enum err 
     op_free(c->db, op);
 }
 
+static struct op *take_done(struct conn *c)
+{
+    struct op *op = c->done;
+    c->done = NULL;
+    c->done_result = NULL;
+    return op;
+}
+
 /* ---- losing it ---- */
 
 static int64_t backoff_us(int failures)
@@ -88,9 +99,32 @@ static int64_t backoff_us(int failures)
     return us / 2 + random() % (us / 2 + 1); /* jitter: all connections were lost at the same moment */
 }
 
-static void conn_drop(struct conn *c)
+/* libpq closes its socket by itself when that breaks, and takes another one for each address that it tries.
+ * So a descriptor of our own is watched: its number cannot become somebody else's. */
+static void unwatch(struct conn *c)
 {
+    if (c->watch.fd < 0)
+        return;
     loop_watch(c->db->loop, &c->watch, 0);
+    close(c->watch.fd);
+    c->watch.fd = -1;
+}
+
+static bool watch(struct conn *c, uint32_t events)
+{
+    unwatch(c);
+    c->watch.fd = fcntl(PQsocket(c->pg), F_DUPFD_CLOEXEC, 0);
+    if (c->watch.fd < 0)
+        return false;
+    loop_watch(c->db->loop, &c->watch, events);
+    return true;
+}
+
+/* Ends whatever waits for it. `retry_us`: when to connect again, -1: never. It is set before anybody is told,
+ * who might ask for this connection again. */
+static void conn_drop(struct conn *c, int64_t retry_us)
+{
+    unwatch(c);
     loop_timer_off(c->db->loop, &c->timer);
     if (c->held)
         PQclear(c->held);
@@ -101,6 +135,13 @@ static void conn_drop(struct conn *c)
     c->state = CONN_DOWN;
     c->unsynced = c->unflushed = false;
     memset(c->prepared, 0, (size_t)statements_count * sizeof *c->prepared);
+    if (retry_us >= 0)
+        loop_timer(c->db->loop, &c->timer, retry_us);
+    if (c->done) {
+        PQclear(c->done_result);
+        c->db->lost_ops++;
+        op_finish(c, take_done(c), NULL, ERR_OUTCOME_UNKNOWN);
+    }
     while (c->again) {
         struct op *op = c->again;
         c->again = op->next;
@@ -118,7 +159,7 @@ static void conn_drop(struct conn *c)
 static void conn_lost(struct conn *c, const char *why)
 {
     if (c->db->stopping) {
-        conn_drop(c);
+        conn_drop(c, -1);
         return;
     }
     c->failures++;
@@ -127,15 +168,14 @@ static void conn_lost(struct conn *c, const char *why)
     if ((c->failures & (c->failures - 1)) == 0)
         log_event(LOG_WARN, "db_lost", "lane=%s attempt=%d reason=\"%.*s\"", lane_names[c->lane], c->failures,
                   (int)len, why);
-    conn_drop(c);
-    loop_timer(c->db->loop, &c->timer, backoff_us(c->failures));
+    conn_drop(c, backoff_us(c->failures));
     if (c->lane == LANE_SLOW)
         lane_slow_changed(c->db);
 }
 
 void conn_close(struct conn *c)
 {
-    conn_drop(c);
+    conn_drop(c, -1);
     free(c->owed);
     free(c->prepared);
 }
@@ -160,6 +200,12 @@ static void conn_timer(struct timer *t)
 
 /* ---- connecting ---- */
 
+static void notice(void *unused, const char *text)
+{
+    (void)unused;
+    log_event(LOG_DEBUG, "db_notice", "reason=\"%.*s\"", (int)strcspn(text, "\n"), text);
+}
+
 void conn_connect(struct conn *c)
 {
     struct loop *l = c->db->loop;
@@ -169,13 +215,13 @@ void conn_connect(struct conn *c)
                             ? "-c jit=off"
                             : "-c jit=off -c plan_cache_mode=force_generic_plan -c enable_seqscan=off";
     char options[512];
-    snprintf(options, sizeof options,
-             "-c search_path=daybook,public -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=iso_8601 -c "
-             "synchronous_commit=on"
-             " -c extra_float_digits=1 -c statement_timeout=%lld"
-             " -c idle_in_transaction_session_timeout=%lld %s",
-             (long long)l->config->request_timeout_ms, (long long)l->config->request_timeout_ms + 10000,
-             plans);
+    snprintf(
+        options, sizeof options,
+        "-c search_path=daybook,public -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=iso_8601 -c "
+        "synchronous_commit=on"
+        " -c extra_float_digits=1 -c default_transaction_isolation=read\\ committed -c statement_timeout=%lld"
+        " -c idle_in_transaction_session_timeout=%lld %s",
+        (long long)l->config->request_timeout_ms, (long long)l->config->request_timeout_ms + 10000, plans);
     const char *const names[] = { "dbname",  "application_name", "client_encoding",
                                   "options", "keepalives_idle",  NULL };
     const char *const values[] = { c->db->url, "daybookd", "UTF8", options, "30", NULL };
@@ -186,31 +232,29 @@ void conn_connect(struct conn *c)
         conn_lost(c, c->pg ? PQerrorMessage(c->pg) : "out of memory");
         return;
     }
-    c->watch.fd = PQsocket(c->pg);
-    loop_watch(l, &c->watch, EPOLLOUT);
+    PQsetNoticeProcessor(c->pg, notice, NULL);
+    if (!watch(c, EPOLLOUT))
+        conn_lost(c, strerror(errno));
 }
 
 static void conn_poll(struct conn *c)
 {
     struct loop *l = c->db->loop;
-    /* libpq tries the addresses of a host in turn and may close this socket for another of the same number,
-     * so it is registered anew for each step. */
-    loop_watch(l, &c->watch, 0);
     PostgresPollingStatusType want = PQconnectPoll(c->pg);
     if (want == PGRES_POLLING_FAILED) {
         conn_lost(c, PQerrorMessage(c->pg));
         return;
     }
-    c->watch.fd = PQsocket(c->pg);
-    if (want != PGRES_POLLING_OK) {
-        loop_watch(l, &c->watch, want == PGRES_POLLING_READING ? EPOLLIN : EPOLLOUT);
+    if (!watch(c, want == PGRES_POLLING_WRITING ? EPOLLOUT : EPOLLIN)) {
+        conn_lost(c, strerror(errno));
         return;
     }
+    if (want != PGRES_POLLING_OK)
+        return;
     if (PQsetnonblocking(c->pg, 1) != 0 || !PQenterPipelineMode(c->pg)) {
         conn_lost(c, PQerrorMessage(c->pg));
         return;
     }
-    loop_watch(l, &c->watch, EPOLLIN);
     loop_timer_off(l, &c->timer);
     c->state = CONN_READY;
     if (c->failures || c->db->reconnects)
@@ -316,6 +360,7 @@ static const struct {
     { "57P", ERR_DATABASE_UNAVAILABLE, ERR_OUTCOME_UNKNOWN, false }, /* shut down while it ran */
     { "08", ERR_DATABASE_UNAVAILABLE, ERR_OUTCOME_UNKNOWN, false },
     { "53", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false },    /* out of disk, memory, slots */
+    { "58", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false },    /* its disk fails */
     { "25006", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false }, /* a standby */
     { "22", ERR_BAD_REQUEST, ERR_BAD_REQUEST,
       false }, /* a value that the columns cannot hold, as in a forged cursor */
@@ -344,15 +389,14 @@ static void preparation_done(struct conn *c, const struct owed *o)
 {
     PGresult *r = c->held;
     c->held = NULL;
-    if (PQresultStatus(r) != PGRES_COMMAND_OK) {
+    if (PQresultStatus(r) != PGRES_COMMAND_OK)
         c->prepared[o->statement->index] = false;
-        if (o->op)
-            o->op->unprepared = true;
-        if (PQresultStatus(r) != PGRES_PIPELINE_ABORTED)
-            log_event(LOG_ERROR, "db_prepare", "statement=%s message=\"%s\"", o->statement->name,
-                      PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY)
-                          ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY)
-                          : "");
+    if (PQresultStatus(r) == PGRES_FATAL_ERROR && o->op) {
+        o->op->unprepared = result_error(c, o->op, r);
+    } else if (PQresultStatus(r) == PGRES_FATAL_ERROR) {
+        const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+        log_event(LOG_ERROR, "db_prepare", "statement=%s message=\"%s\"", o->statement->name,
+                  message ? message : "");
     }
     PQclear(r);
 }
@@ -363,14 +407,41 @@ static void statement_done(struct conn *c, struct op *op)
     c->held = NULL;
     ExecStatusType status = PQresultStatus(r);
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-        op_finish(c, op, r, OK);
+        if (op->writes) { /* done, but the server commits when it comes to the sync */
+            c->done = op;
+            c->done_result = r;
+        } else {
+            op_finish(c, op, r, OK);
+        }
         return;
     }
     if (status == PGRES_PIPELINE_ABORTED && !op->unprepared && op->done && !op->alone) {
         op->next = c->again; /* another's error: it was not run; send it alone */
         c->again = op;
     } else {
-        op_finish(c, op, NULL, status == PGRES_PIPELINE_ABORTED ? ERR_INTERNAL : result_error(c, op, r));
+        enum err err = op->unprepared                     ? op->unprepared
+                       : status == PGRES_PIPELINE_ABORTED ? ERR_INTERNAL
+                                                          : result_error(c, op, r);
+        op_finish(c, op, NULL, err);
+    }
+    PQclear(r);
+}
+
+static void committed(struct conn *c)
+{
+    PGresult *r = c->done_result;
+    op_finish(c, take_done(c), r, OK);
+}
+
+/* An error where only a sync was owed: what was done before it is rolled back. */
+static void commit_failed(struct conn *c)
+{
+    PGresult *r = c->held;
+    c->held = NULL;
+    if (c->done) {
+        PQclear(c->done_result);
+        struct op *op = take_done(c);
+        op_finish(c, op, NULL, result_error(c, op, r));
     }
     PQclear(r);
 }
@@ -405,10 +476,14 @@ static void conn_receive(struct conn *c)
             PQclear(r);
             assert(c->owed[c->owed_head].kind == OWED_SYNC);
             unowe(c);
+            if (c->done)
+                committed(c);
         } else if (r) {
             if (c->held)
                 PQclear(c->held);
             c->held = r;
+        } else if (c->held && c->owed[c->owed_head].kind == OWED_SYNC) {
+            commit_failed(c);
         } else if (c->held) {
             struct owed o = unowe(c);
             if (o.kind == OWED_PREPARE)

@@ -26,7 +26,7 @@ struct op {
     bool writes;                 /* when the connection is lost, nobody knows whether it was done */
     bool alone;                  /* has a sync of its own, so that no other statement's error reaches it */
     bool retryable;              /* failed only because of another transaction */
-    bool unprepared;             /* its preparation failed */
+    enum err unprepared;         /* why its preparation failed; OK: it did not */
 };
 
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_READY };
@@ -47,7 +47,9 @@ struct conn {
     enum lane lane;
     struct owed *owed; /* a ring */
     unsigned owed_head, owed_count, owed_cap;
-    PGresult *held;   /* the result of the statement at the head, until it is complete */
+    PGresult *held;  /* the result of the statement at the head, until it is complete */
+    struct op *done; /* a write that was done; its commit comes with the sync behind it */
+    PGresult *done_result;
     struct op *again; /* aborted by another's error in their batch: to be sent alone */
     bool *prepared;   /* by statement index */
     bool unsynced, unflushed;

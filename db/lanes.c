@@ -30,6 +30,8 @@ static void replan_all(struct timer *t)
     loop_timer(db->loop, t, REPLAN_US);
 }
 
+static void lease_end(struct db *db, struct lease *lease, struct conn *conn, enum err why);
+
 struct db *db_open(struct loop *loop, const char *url)
 {
     struct db *db = calloc(1, sizeof *db);
@@ -61,6 +63,8 @@ void db_close(struct db *db)
         conn_close(&db->write[i]);
     for (int i = 0; i < db->slow_count; i++)
         conn_close(&db->slow[i]);
+    while (db->waiting)
+        lease_end(db, db->waiting, NULL, ERR_SHUTTING_DOWN);
     for (struct op *op = db->spare, *next; op; op = next) {
         next = op->next;
         free(op);
@@ -150,6 +154,8 @@ static bool slow_hope(struct db *db, bool connect)
 enum err lane_take(struct call *c, struct conn **conn)
 {
     struct db *db = c->loop->db;
+    if (db->stopping)
+        return ERR_SHUTTING_DOWN;
     *conn = db->waiting ? NULL : slow_free(db);
     if (*conn) {
         (*conn)->busy = true;
@@ -186,6 +192,8 @@ static void lease_end(struct db *db, struct lease *lease, struct conn *conn, enu
 void lane_slow_changed(struct db *db)
 {
     struct conn *conn;
+    if (db->stopping)
+        return; /* db_close tells those that wait */
     while (db->waiting && (conn = slow_free(db))) {
         conn->busy = true;
         lease_end(db, db->waiting, conn, OK);

@@ -216,8 +216,8 @@ static enum err tx_commit(struct call *c)
 
 static enum err tx_once(struct call *c, enum err (*body)(struct call *c))
 {
-    TRY(lane_take(c, &c->tx));
     c->retry = false;
+    TRY(lane_take(c, &c->tx));
     enum err err = tx_say(c, "BEGIN");
     if (err == OK)
         err = body(c);
@@ -256,6 +256,10 @@ enum err db_undo_to_savepoint(struct call *c)
 bool db_call_end(struct call *c)
 {
     bool open = c->tx;
+    if (c->op) { /* only when the service stops: its result has nobody to go to */
+        c->op->done = NULL;
+        c->op = NULL;
+    }
     if (open) {
         c->tx->poisoned = true;
         lane_give(c->loop->db, c->tx);

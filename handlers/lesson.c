@@ -235,8 +235,9 @@ static enum err merge_tx(struct call *c)
     memcpy(all, others.items, others.count * sizeof *all);
     all[others.count] = in->into;
     in->ids = (struct texts){ others.count + 1, all };
-    TRY(lock(c, LESSON_SUPERSEDED));
-    in->ids = others;
+    enum err err = lock(c, LESSON_SUPERSEDED);
+    in->ids = others; /* also when it fails: the transaction may run again */
+    TRY(err);
     struct rows *into, *merged;
     TRY(db_one(c, &LESSON_MERGE_INTO, &into));
     in->superseded_by = in->into;

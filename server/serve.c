@@ -184,9 +184,10 @@ static void *work(void *arg)
         }
     }
     drain(l);
-    http_close(l->http);
-    db_close(l->db); /* tells auth that its look-up failed */
+    http_stop(l->http);
+    db_close(l->db); /* ends what still waits for it: calls, and auth's look-up */
     auth_close(l->auth);
+    http_close(l->http);
     coro_release_spares();
     log_flush();
     return NULL;

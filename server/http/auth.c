@@ -16,6 +16,7 @@ struct waiting {
     struct waiting *next;
     struct call *call;
     void (*then)(struct call *c, enum err err);
+    bool late; /* came when a load was under way, which may not see its key */
 };
 
 struct auth {
@@ -94,7 +95,7 @@ void auth_check(struct call *c, void (*next)(struct call *c, enum err err))
         return;
     }
     struct waiting *w = arena_alloc(&c->arena, sizeof *w);
-    *w = (struct waiting){ a->waiting, c, next };
+    *w = (struct waiting){ a->waiting, c, next, a->loading };
     a->waiting = w;
     c->auth_waits = true;
     load(a);
@@ -123,15 +124,24 @@ static void loaded(void *user, struct key_set *keys, enum err err)
     while (w) {
         struct waiting *next = w->next;
         struct call *c = w->call;
-        bool unsure;
-        c->auth_waits = false;
+        bool unsure = false;
         enum err own = err != OK ? err : look(a, c, &unsure);
-        if (err == OK && unsure)
+        if (unsure && w->late) {
+            *w = (struct waiting){ a->waiting, c, w->then, false };
+            a->waiting = w;
+            w = next;
+            continue;
+        }
+        c->auth_waits = false;
+        if (unsure)
             own = problem_set(&c->problem, ERR_UNAUTHENTICATED, "the key is not known, or was revoked");
         w->then(c, own);
         w = next;
     }
-    loop_timer(a->loop, &a->timer, err == OK ? RELOAD_US : RELOAD_US / 10);
+    if (a->waiting)
+        load(a);
+    else
+        loop_timer(a->loop, &a->timer, err == OK ? RELOAD_US : RELOAD_US / 10);
 }
 
 static void load(struct auth *a)

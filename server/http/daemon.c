@@ -64,12 +64,21 @@ static void unlist(struct exchange *x)
     x->listed = false;
 }
 
+static void uncount(struct exchange *x)
+{
+    x->http->working -= x->counted;
+    x->counted = false;
+}
+
 static void exchange_free(struct exchange *x)
 {
     if (!x->completed || x->call.waits)
         return;
     loop_timer_off(x->http->loop, &x->timer);
     unlist(x);
+    uncount(x);
+    if (x->call.auth_waits)
+        auth_forget(&x->call);
     db_call_end(&x->call);
     free(x->stream.data);
     arena_release(&x->call.arena);
@@ -138,6 +147,7 @@ void exchange_answered(struct call *c)
 {
     struct exchange *x = exchange_of(c);
     loop_timer_off(x->http->loop, &x->timer);
+    uncount(x);
     x->stage = STAGE_ANSWERED;
     exchange_resume(x);
 }
@@ -158,6 +168,8 @@ static void on_time_up(struct timer *t)
     if (x->stage == STAGE_BODY) {
         x->call.error = ERR_BODY_TIMEOUT;
         x->cut = true; /* the daemon takes no answer in the middle of a body */
+        /* When nothing more comes, it is closed as idle. */
+        MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
         return;
     }
     if (x->stage != STAGE_WORK || wake(&x->call, ERR_REQUEST_TIMEOUT, x->overtime))
@@ -202,6 +214,13 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
     return MHD_YES;
 }
 
+/* What needs no database is always answered: that is how an overload is seen. */
+static bool overloaded(const struct exchange *x)
+{
+    return x->call.route && x->call.route->role != ROLE_PUBLIC &&
+           x->http->working >= x->http->loop->config->max_in_flight;
+}
+
 static enum err admit(struct exchange *x)
 {
     struct http *h = x->http;
@@ -216,7 +235,7 @@ static enum err admit(struct exchange *x)
         x->call.reply.close = true;
         return ERR_SHUTTING_DOWN;
     }
-    if (h->in_flight > h->loop->config->max_in_flight)
+    if (overloaded(x))
         return ERR_OVERLOADED;
     info = MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     if (info && info->header_size > (size_t)h->loop->config->max_header_bytes) {
@@ -264,6 +283,12 @@ static void work(struct exchange *x)
         call_answer(c, problem_set(&c->problem, ERR_BODY_TOO_LARGE, "the limit is %zu bytes", most));
         return;
     }
+    if (overloaded(x)) { /* others were faster with their bodies */
+        call_answer(c, ERR_OVERLOADED);
+        return;
+    }
+    x->counted = true;
+    x->http->working++;
     loop_timer(x->http->loop, &x->timer, x->http->loop->config->request_timeout_ms * 1000);
     call_run(c);
 }
@@ -470,13 +495,12 @@ void http_abandon(struct http *h)
 {
     /* Waking one may end others; start over until nothing can be woken. */
     for (struct exchange *x = h->first; x;) {
-        bool woken =
-            x->stage == STAGE_WORK && !x->overtime && db_call_wake(&x->call, ERR_SHUTTING_DOWN, true);
+        bool woken = x->stage == STAGE_WORK && wake(&x->call, ERR_SHUTTING_DOWN, true);
         x = woken ? h->first : x->next;
     }
 }
 
-void http_close(struct http *h)
+void http_stop(struct http *h)
 {
     for (struct exchange *x = h->first; x; x = x->next) {
         x->stream.failed = true;
@@ -484,5 +508,9 @@ void http_close(struct http *h)
     }
     loop_watch(h->loop, &h->watch, 0);
     MHD_stop_daemon(h->mhd);
+}
+
+void http_close(struct http *h)
+{
     free(h);
 }

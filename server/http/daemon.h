@@ -17,6 +17,9 @@ void http_drain(struct http *h);
 int http_in_flight(const struct http *h);
 /* Answers what is still waiting with ERR_SHUTTING_DOWN; run a last turn to send it, then close. */
 void http_abandon(struct http *h);
+/* Ends all connections. Coroutines that wait for the database end when that is closed, and then http_close
+ * frees the rest. */
+void http_stop(struct http *h);
 void http_close(struct http *h);
 
 #endif

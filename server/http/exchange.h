@@ -30,6 +30,7 @@ struct exchange {
     struct MHD_Connection *connection;
     enum stage stage;
     bool suspended;
+    bool counted;   /* among those that work */
     bool completed; /* the daemon is done with it */
     bool cut;       /* too slow or too large: the connection is closed */
     bool overtime;  /* its time is up, but its write must end first */
@@ -45,7 +46,8 @@ struct http {
     struct MHD_Daemon *mhd;
     struct watch watch;
     struct exchange *first;
-    int in_flight;
+    int in_flight;         /* being read, worked on or sent */
+    int working;           /* being worked on: what overload is about; a slow client is not in it */
     bool draining, wanted; /* wanted: there is something for the daemon to do in this turn */
     int listen_fd;
 };

@@ -69,7 +69,7 @@ test('killed with -9 again before all is well', async () => {
 test('one of its processes killed with -9: it restarts all sessions', async () => {
   await underLoad(async () => {
     for (let i = 0; i < 2; i++) {
-      const [{ pid }] = await s.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'daybookd' LIMIT 1");
+      const pid = await until(async () => (await s.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'daybookd' LIMIT 1").catch(() => []))[0]?.pid, 'there is a session');
       process.kill(pid, 'SIGKILL');
       await until(() => s.query('SELECT 1').catch(() => null), 'PostgreSQL has recovered');
     }
