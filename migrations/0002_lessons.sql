@@ -20,16 +20,16 @@ create table lessons (
     superseded_by uuid,
     similar_keys  integer[]   not null,
     search        tsvector    generated always as (to_tsvector('english', takeaway || ' ' || context || ' ' || outcome)) stored,
-    primary key (id, version),
+    primary key (owner, id, version),
     check (known_from <= known_until),
     check (status <> 'validated' or validation is not null),
     check ((status = 'superseded') = (superseded_by is not null))
 );
 
-create unique index lessons_current on lessons (id) where known_until = 'infinity';
+create unique index lessons_current on lessons (owner, id) where known_until = 'infinity';
 create index lessons_newest on lessons (owner, at desc, id desc);
--- Without a pending list, which every create would have to scan.
-create index lessons_similar on lessons using gin (similar_keys) with (fastupdate = off) where version = 1;
+-- The pending list makes an insert cheap; it is short, because every create reads it.
+create index lessons_similar on lessons using gin (similar_keys) with (fastupdate = on, gin_pending_list_limit = 64) where version = 1;
 
 comment on table lessons is 'Every version of every lesson; the current one has known_until = infinity';
 comment on column lessons.owner is 'Whose lesson it is';

@@ -9,7 +9,12 @@
 #include "db/keys.h"
 #include "server/log.h"
 
-enum { RELOAD_US = 1000 * 1000 }; /* a revoked key works at most this long */
+enum {
+    RELOAD_US = 1000 * 1000, /* a revoked key works at most this long */
+    RETRY_US = 100 * 1000,
+    FIRST_RETRY_US =
+        2 * 1000, /* nothing can be served before the first load, and the database is about to be there */
+};
 
 /* A call whose key was not among those known: it waits for the next load. */
 struct waiting {
@@ -141,7 +146,7 @@ static void loaded(void *user, struct key_set *keys, enum err err)
     if (a->waiting)
         load(a);
     else
-        loop_timer(a->loop, &a->timer, err == OK ? RELOAD_US : RELOAD_US / 10);
+        loop_timer(a->loop, &a->timer, err == OK ? RELOAD_US : a->keys ? RETRY_US : FIRST_RETRY_US);
 }
 
 static void load(struct auth *a)

@@ -86,7 +86,7 @@ START_TEST(texts_that_share_most_trigrams_nearly_always_meet)
         text[0][len] = text[1][len] = '\0';
         met += shared(text[0], text[1]) > 0;
     }
-    ck_assert_int_gt(met, PAIRS * 97 / 100);
+    ck_assert_int_gt(met, PAIRS * 95 / 100);
 }
 END_TEST
 
