@@ -18,8 +18,11 @@ enum {
     ANSWER_GRACE_US =
         5 * 1000 * 1000, /* beyond the statement time-out: then the server, or the way to it, is dead */
     BACKOFF_FIRST_US = 50 * 1000,
-    BACKOFF_MOST_US = 5 * 1000 * 1000,
+    BACKOFF_MOST_US = 2 * 1000 * 1000,
 };
+
+/* How many statements of a connection may be under way; the slow lane has one user at a time. */
+static const int window[] = { [LANE_READ] = 64, [LANE_WRITE] = 4, [LANE_SLOW] = 1000 };
 
 static const char *const lane_names[] = { [LANE_READ] = "read",
                                           [LANE_WRITE] = "write",
@@ -71,12 +74,31 @@ static struct owed unowe(struct conn *c)
 
 static void op_finish(struct conn *c, struct op *op, PGresult *result, enum err err)
 {
-    c->in_flight--;
+    c->in_flight -= op->sent;
     if (op->done)
         op->done(op, result, err);
     else if (result)
         PQclear(result);
     op_free(c->db, op);
+}
+
+static void enqueue(struct conn *c, struct op *op)
+{
+    op->next = NULL;
+    if (c->queue)
+        c->queue_last->next = op;
+    else
+        c->queue = op;
+    c->queue_last = op;
+    c->queued++;
+}
+
+static struct op *dequeue(struct conn *c)
+{
+    struct op *op = c->queue;
+    c->queue = op->next;
+    c->queued--;
+    return op;
 }
 
 static struct op *take_done(struct conn *c)
@@ -133,7 +155,7 @@ static void conn_drop(struct conn *c, int64_t retry_us)
         PQfinish(c->pg);
     c->pg = NULL;
     c->state = CONN_DOWN;
-    c->unsynced = c->unflushed = false;
+    c->unsynced = c->unflushed = c->stale = false;
     memset(c->prepared, 0, (size_t)statements_count * sizeof *c->prepared);
     if (retry_us >= 0)
         loop_timer(c->db->loop, &c->timer, retry_us);
@@ -147,6 +169,8 @@ static void conn_drop(struct conn *c, int64_t retry_us)
         c->again = op->next;
         op_finish(c, op, NULL, ERR_DATABASE_UNAVAILABLE);
     }
+    while (c->queue)
+        op_finish(c, dequeue(c), NULL, ERR_DATABASE_UNAVAILABLE);
     while (c->owed_count) {
         struct owed o = unowe(c);
         if (o.kind == OWED_RESULT && o.op) {
@@ -313,21 +337,45 @@ static bool send_op(struct conn *c, struct op *op)
     return true;
 }
 
-bool conn_send(struct conn *c, struct op *op)
+bool conn_usable(const struct conn *c)
 {
-    if (c->state != CONN_READY)
-        return false;
+    return c->state == CONN_READY && !c->stale;
+}
+
+static enum err transmit(struct conn *c, struct op *op)
+{
     if (op->alone && c->unsynced)
         sync_now(c);
-    c->in_flight++;
     if (!send_op(c, op)) {
-        c->in_flight--;
         conn_lost(c, PQerrorMessage(c->pg));
-        return false;
+        return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
     }
+    op->sent = true;
+    c->in_flight++;
     if (op->alone)
         sync_now(c);
-    return true;
+    return OK;
+}
+
+enum err conn_send(struct conn *c, struct op *op)
+{
+    if (!conn_usable(c))
+        return ERR_DATABASE_UNAVAILABLE;
+    if (c->in_flight < window[c->lane])
+        return transmit(c, op);
+    enqueue(c, op);
+    return OK;
+}
+
+/* Sends what the window has room for again; what nobody waits for is dropped. */
+static void send_queued(struct conn *c)
+{
+    while (c->queue && c->in_flight < window[c->lane] && conn_usable(c)) {
+        struct op *op = dequeue(c);
+        enum err err = op->done ? transmit(c, op) : OK;
+        if (err != OK || !op->sent)
+            op_finish(c, op, NULL, err);
+    }
 }
 
 void conn_flush(struct conn *c)
@@ -354,10 +402,15 @@ static const struct {
     const char *state;
     enum err read, write;
     bool retryable;
+    bool stale; /* of the connection: what it prepared no longer fits the tables */
 } sqlstates[] = {
     { "57014", ERR_REQUEST_TIMEOUT, ERR_REQUEST_TIMEOUT, false }, /* statement_timeout */
     { "40001", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, true },
     { "40P01", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, true },
+    { "0A000", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false,
+      true }, /* a column has another type */
+    { "26000", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false,
+      true },                                                        /* it is no longer prepared */
     { "57P", ERR_DATABASE_UNAVAILABLE, ERR_OUTCOME_UNKNOWN, false }, /* shut down while it ran */
     { "08", ERR_DATABASE_UNAVAILABLE, ERR_OUTCOME_UNKNOWN, false },
     { "53", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false },    /* out of disk, memory, slots */
@@ -377,6 +430,7 @@ static enum err result_error(struct conn *c, struct op *op, const PGresult *r)
     if (!state) /* made by libpq itself: the connection broke */
         return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
     op->retryable = sqlstates[i].retryable;
+    c->stale |= sqlstates[i].stale;
     enum err e = op->writes ? sqlstates[i].write : sqlstates[i].read;
     const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
     if (e != ERR_BAD_REQUEST && !op->retryable)
@@ -455,12 +509,10 @@ static void send_again(struct conn *c)
         next = op->next;
         op->alone = true;
         c->in_flight--;
-        if (!op->done)
-            op_free(c->db, op);
-        else if (!conn_send(c, op)) {
-            c->in_flight++;
-            op_finish(c, op, NULL, ERR_DATABASE_UNAVAILABLE);
-        }
+        op->sent = false;
+        enum err err = op->done ? conn_send(c, op) : ERR_DATABASE_UNAVAILABLE;
+        if (err != OK)
+            op_finish(c, op, NULL, err);
     }
 }
 
@@ -500,6 +552,9 @@ static void conn_receive(struct conn *c)
         conn_lost(c, PQerrorMessage(c->pg));
     if (c->again)
         send_again(c);
+    send_queued(c);
+    if (c->stale && c->state == CONN_READY && !c->owed_count)
+        conn_lost(c, "the tables have changed: it is made anew");
 }
 
 static void conn_ready(struct watch *w, uint32_t events)

@@ -24,6 +24,7 @@ struct op {
     void *user;
     const struct render *render; /* how its rows become the answer; with the call's memory */
     bool writes;                 /* when the connection is lost, nobody knows whether it was done */
+    bool sent;                   /* the server may have it */
     bool alone;                  /* has a sync of its own, so that no other statement's error reaches it */
     bool retryable;              /* failed only because of another transaction */
     enum err unprepared;         /* why its preparation failed; OK: it did not */
@@ -50,12 +51,15 @@ struct conn {
     PGresult *held;  /* the result of the statement at the head, until it is complete */
     struct op *done; /* a write that was done; its commit comes with the sync behind it */
     PGresult *done_result;
+    struct op *queue, *queue_last; /* not sent yet: the window is full */
+    int queued;
     struct op *again; /* aborted by another's error in their batch: to be sent alone */
     bool *prepared;   /* by statement index */
     bool unsynced, unflushed;
-    bool busy;         /* slow lane: checked out */
-    bool poisoned;     /* slow lane: its user left in the middle; roll back before the next one */
-    int failures;      /* since it last worked */
+    bool stale;    /* what it prepared no longer fits the tables: nothing more is sent, and it is made anew */
+    bool busy;     /* slow lane: checked out */
+    bool poisoned; /* slow lane: its user left in the middle; roll back before the next one */
+    int failures;  /* since it last worked */
     int64_t active_us; /* when the server last said something, or was first owed an answer */
     int in_flight;     /* ops, for choosing the least loaded */
 };
@@ -64,8 +68,11 @@ void conn_init(struct conn *c, struct db *db, enum lane lane);
 void conn_connect(struct conn *c);
 void conn_close(struct conn *c);
 
-/* Queues the statement. False: the connection is not ready and nothing was done. */
-bool conn_send(struct conn *c, struct op *op) must_check;
+bool conn_usable(const struct conn *c);
+/* Sends the statement, or queues it while enough are under way: one that nobody waits for any more is then
+ * never run. On an error the operation is still the caller's: ERR_DATABASE_UNAVAILABLE, nothing was done;
+ * ERR_OUTCOME_UNKNOWN, a write broke off. */
+enum err conn_send(struct conn *c, struct op *op) must_check;
 /* Ends the batch and pushes it to the socket; once a turn. */
 void conn_flush(struct conn *c);
 

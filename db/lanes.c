@@ -17,7 +17,7 @@ static void replan(struct conn *c)
     struct op *op = op_new(c->db);
     op->plain = "DISCARD PLANS";
     op->alone = true;
-    if (c->state != CONN_READY || !conn_send(c, op))
+    if (conn_send(c, op) != OK)
         op_free(c->db, op);
 }
 
@@ -114,7 +114,7 @@ static struct conn *write_conn(struct db *db)
     struct conn *best = NULL;
     for (int i = 0; i < db->write_count; i++) {
         struct conn *c = &db->write[i];
-        if (c->state == CONN_READY && (!best || c->in_flight < best->in_flight))
+        if (conn_usable(c) && (!best || c->in_flight + c->queued < best->in_flight + best->queued))
             best = c;
     }
     return best;
@@ -123,7 +123,7 @@ static struct conn *write_conn(struct db *db)
 enum err lane_send(struct db *db, struct op *op)
 {
     struct conn *c = op->statement->lane == LANE_READ ? &db->read : write_conn(db);
-    return c && conn_send(c, op) ? OK : ERR_DATABASE_UNAVAILABLE;
+    return c ? conn_send(c, op) : ERR_DATABASE_UNAVAILABLE;
 }
 
 /* ---- the slow lane ---- */
@@ -131,7 +131,7 @@ enum err lane_send(struct db *db, struct op *op)
 static struct conn *slow_free(struct db *db)
 {
     for (int i = 0; i < db->slow_count; i++)
-        if (db->slow[i].state == CONN_READY && !db->slow[i].busy)
+        if (conn_usable(&db->slow[i]) && !db->slow[i].busy)
             return &db->slow[i];
     return NULL;
 }
@@ -214,7 +214,7 @@ static void rolled_back(struct op *op, PGresult *result, enum err err)
 
 void lane_give(struct db *db, struct conn *conn)
 {
-    if (conn->poisoned && conn->state == CONN_READY) {
+    if (conn->poisoned && conn_usable(conn)) {
         /* A statement may still be running: nobody gets this connection before the roll-back behind it is
          * done. */
         struct op *op = op_new(db);
@@ -222,7 +222,7 @@ void lane_give(struct db *db, struct conn *conn)
         op->done = rolled_back;
         op->user = conn;
         op->alone = true;
-        if (conn_send(conn, op))
+        if (conn_send(conn, op) == OK)
             return;
         op_free(db, op);
     }
@@ -236,9 +236,9 @@ bool db_call_wake(struct call *c, enum err why, bool even_writes)
         lease_end(c->loop->db, c->lease, NULL, why);
         return true;
     }
-    if (!c->op || (c->op->writes && !even_writes))
+    if (!c->op || (c->op->writes && c->op->sent && !even_writes))
         return false;
-    if (c->op->writes)
+    if (c->op->writes && c->op->sent)
         why = ERR_OUTCOME_UNKNOWN;
     c->op->done = NULL;
     c->op = NULL;
@@ -261,7 +261,7 @@ void db_stats(const struct db *db, struct db_stats *out)
     for (int lane = 0; lane < LANES; lane++)
         for (int i = 0; i < lanes[lane].count; i++) {
             out->ready[lane] += lanes[lane].conns[i].state == CONN_READY;
-            out->in_flight[lane] += lanes[lane].conns[i].in_flight;
+            out->in_flight[lane] += lanes[lane].conns[i].in_flight + lanes[lane].conns[i].queued;
         }
     for (const struct lease *l = db->waiting; l; l = l->next)
         out->waiting++;

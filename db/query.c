@@ -132,7 +132,7 @@ static enum err run(struct call *c, struct conn *conn, struct op *op, PGresult *
     op->done = wake;
     op->user = &w;
     op->alone = conn || op->writes;
-    enum err err = conn ? (conn_send(conn, op) ? OK : ERR_DATABASE_UNAVAILABLE) : lane_send(c->loop->db, op);
+    enum err err = conn ? conn_send(conn, op) : lane_send(c->loop->db, op);
     if (err != OK) {
         op_free(c->loop->db, op);
         return err;
@@ -196,10 +196,10 @@ static enum err tx_say(struct call *c, const char *sql)
 {
     struct op *op = op_new(c->loop->db);
     op->plain = sql;
-    if (conn_send(c->tx, op))
-        return OK;
-    op_free(c->loop->db, op);
-    return ERR_DATABASE_UNAVAILABLE;
+    enum err err = conn_send(c->tx, op);
+    if (err != OK)
+        op_free(c->loop->db, op);
+    return err;
 }
 
 static enum err tx_commit(struct call *c)

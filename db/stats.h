@@ -12,7 +12,7 @@ enum { LANES = LANE_SLOW + 1 };
 
 struct db_stats {
     int64_t ready[LANES];     /* connections that can be used */
-    int64_t in_flight[LANES]; /* statements sent and not answered */
+    int64_t in_flight[LANES]; /* statements sent or queued, and not answered */
     int64_t waiting;          /* requests that wait for a slow connection */
     int64_t reconnects, lost; /* since the start */
 };

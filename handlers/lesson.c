@@ -350,7 +350,7 @@ static enum err lesson_export(struct call *c)
 {
     struct lesson_in *in = c->in;
     bool md = strcmp(in->format, "md") == 0;
-    in->limit = 500;
+    in->limit = 100;
     for (bool first = true, more = true; more; first = false) {
         struct rows *r;
         TRY(db_rows(c, &LESSON_EXPORT, &r));

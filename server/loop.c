@@ -47,8 +47,7 @@ void loop_watch(struct loop *l, struct watch *w, uint32_t events)
         return;
     int op = !events ? EPOLL_CTL_DEL : w->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     struct epoll_event e = { .events = events, .data.ptr = w };
-    /* libpq closes the socket of a broken connection by itself, and with it the registration. */
-    if (epoll_ctl(l->epoll, op, w->fd, &e) != 0 && op != EPOLL_CTL_DEL) {
+    if (epoll_ctl(l->epoll, op, w->fd, &e) != 0) {
         fprintf(stderr, "daybookd: epoll_ctl: %s\n", strerror(errno));
         abort(); /* a descriptor registered twice or closed early: a defect, not a condition */
     }

@@ -119,8 +119,10 @@ static bool listen_all(const struct config *config, bool has_keys, struct worker
         close(probe);
     for (int i = 0; probe >= 0 && i < count; i++) {
         workers[i].listen_fd = listen_socket(a, len, true);
-        if (workers[i].listen_fd < 0)
+        if (workers[i].listen_fd < 0) {
             probe = -1;
+            break;
+        }
         getsockname(workers[i].listen_fd, a, &len); /* port 0 has become a real one for the others */
     }
     if (probe < 0) {

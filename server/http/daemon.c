@@ -85,14 +85,13 @@ static void exchange_free(struct exchange *x)
     free(x);
 }
 
-static void account(struct exchange *x)
+static void account(struct exchange *x, bool sent)
 {
     struct call *c = &x->call;
     if (x->stage < STAGE_BODY)
         return; /* the request line came, the rest did not */
     int64_t us = loop_clock_us() - x->start_us;
-    int status =
-        x->stage >= STAGE_ANSWERED ? c->reply.status : 499; /* 499: the client left before the answer */
+    int status = sent ? c->reply.status : 499; /* 499: the client left before it had the answer */
     metrics_request(x->http->loop->metrics, route_index(c->route), status, us);
     struct log_request line = {
         .method = method_name(c->method),
@@ -104,7 +103,7 @@ static void account(struct exchange *x)
         .us = us,
         .bytes_in = x->body_bytes,
         .bytes_out = x->sent_bytes,
-        .code = c->error != OK ? err_code(c->error) : NULL,
+        .code = c->error != OK && sent ? err_code(c->error) : NULL,
     };
     log_request(&line);
 }
@@ -114,12 +113,11 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 {
     (void)cls;
     (void)connection;
-    (void)how;
     struct exchange *x = *con_cls;
     *con_cls = NULL;
     if (!x)
         return;
-    account(x);
+    account(x, x->stage == STAGE_SENDING && how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     x->completed = true;
     if (x->call.waits)
         stream_gone(x); /* lets the coroutine end, and with it the exchange */

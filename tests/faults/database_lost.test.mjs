@@ -151,6 +151,29 @@ test('a disk that is full, or fails, is 503 and stores nothing', async () => {
   }
 });
 
+test('a column that gets another type under the service, as by a newer one: a few are refused, then all is prepared anew', async () => {
+  await ready();
+  const { id } = await create(s.api, { at: '2026-01-01T00:00:00Z' });
+  const requests = [
+    () => s.api.get(`/v1/lessons/${id}`),
+    () => s.api.post('/v1/lessons', newLesson()),
+    () => s.api.post('/v1/lessons', newLesson(), { headers: { 'idempotency-key': `typed-${Math.random()}` } }),
+    () => s.api.get('/v1/lessons/export?format=md').catch(() => ({ status: 503 })), // in its middle it can only be cut off
+  ];
+  const all = async () => (await Promise.all(requests.map((request) => request()))).map((answer) => answer.status);
+  assert.ok((await all()).every((status) => status < 300));
+  await s.query('ALTER TABLE daybook.lessons ALTER COLUMN status_reason TYPE varchar(1000)');
+  const seen = new Set();
+  let well = 0; // long enough to have met every connection
+  await until(async () => {
+    const statuses = await all();
+    statuses.forEach((status) => seen.add(status));
+    well = statuses.every((status) => status < 300) ? well + 1 : 0;
+    return well > 20;
+  }, 'all is served again', 12_000);
+  assert.deepEqual([...seen].filter((status) => ![200, 201, 503].includes(status)), []);
+});
+
 test('a transaction that lost a deadlock is run again', async () => {
   await ready();
   const made = [];
