@@ -103,7 +103,7 @@ static void account(struct exchange *x, bool sent)
         .us = us,
         .bytes_in = x->body_bytes,
         .bytes_out = x->sent_bytes,
-        .code = c->error != OK && sent ? err_code(c->error) : NULL,
+        .code = c->error != OK && (sent || x->cut) ? err_code(c->error) : NULL,
     };
     log_request(&line);
 }
