@@ -7,7 +7,7 @@
 
 #include "core/cursor.h"
 
-enum { ROWS = 3, HASHES = SIMILAR_KEYS * ROWS }; /* a key is made of three min-hashes */
+enum { ROWS = 4, HASHES = SIMILAR_KEYS * ROWS }; /* a key is made of four min-hashes */
 
 static uint32_t mix(uint32_t h)
 {

@@ -8,7 +8,10 @@
 #include "server/config.h"
 #include "server/coro.h"
 
-enum { REPLAN_US = 10 * 1000 * 1000 };
+enum {
+    REPLAN_US = 10 * 1000 * 1000,
+    OTHERS_US = 100 * 1000, /* one connection for writes is enough to be ready: the others follow */
+};
 
 /* A plan is made once for each connection, from the sizes of the tables at that moment, and tables grow: now
  * and then all plans are made anew. It costs a few planner runs. */
@@ -45,7 +48,10 @@ struct db *db_open(struct loop *loop, const char *url)
     conn_connect(&db->read);
     for (int i = 0; i < db->write_count; i++) {
         conn_init(&db->write[i], db, LANE_WRITE);
-        conn_connect(&db->write[i]);
+        if (i == 0)
+            conn_connect(&db->write[i]);
+        else
+            loop_timer(loop, &db->write[i].timer, OTHERS_US); /* it connects then */
     }
     for (int i = 0; i < db->slow_count; i++)
         conn_init(&db->slow[i], db, LANE_SLOW); /* connected when first needed */

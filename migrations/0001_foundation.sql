@@ -8,7 +8,7 @@ create extension if not exists pg_trgm;
 
 create table api_keys (
     id uuid primary key,
-    owner text not null check (owner ~ '^[a-z0-9_.-]{1,64}$'),
+    owner text collate "C" not null check (owner ~ '^[a-z0-9_.-]{1,64}$'),
     role text not null check (role in ('agent', 'researcher', 'reader', 'admin')),
     name text check (char_length(name) between 1 and 100),
     token_hash text not null unique check (token_hash ~ '^[0-9a-f]{64}$'),
@@ -27,8 +27,8 @@ comment on column api_keys.revoked_at is 'From when on it is refused; null while
 -- ---- kept answers ----
 
 create table idempotency_keys (
-    owner text not null,
-    key text not null,
+    owner text collate "C" not null,
+    key text collate "C" not null,
     request_hash text not null,
     status int not null,
     content_type text not null,

@@ -2,7 +2,7 @@
 -- read at any instant is one condition and the history is never rewritten.
 
 create table lessons (
-    owner         text        not null,
+    owner         text        collate "C" not null,
     id            uuid        not null,
     version       integer     not null,
     known_from    timestamptz not null,

@@ -20,7 +20,12 @@
 enum {
     SPARE_CONNECTIONS = 64,        /* above the limit, so that they can be told */
     OVERTIME_US = 2 * 1000 * 1000, /* for a write whose time is up: its own time-out in the server ends it */
-    BODY_GRACE = 4,                /* a body is read up to so many times its limit to be able to answer */
+    /* To suspend and resume a connection costs two epoll_ctl and a recv, a sixth of a short request, and most
+     * answers come within a turn or two: so the daemon asks for an answer this often before the connection is
+     * suspended. */
+    MOST_LOOKS = 16,
+    LOOK_US = 1000, /* and at least this often */
+    BODY_GRACE = 4, /* a body is read up to so many times its limit to be able to answer */
 };
 
 static struct exchange *exchange_of(struct call *c)
@@ -64,6 +69,12 @@ static void unlist(struct exchange *x)
     x->listed = false;
 }
 
+static void set_patient(struct exchange *x, bool patient)
+{
+    x->http->patient += patient - x->patient;
+    x->patient = patient;
+}
+
 static void uncount(struct exchange *x)
 {
     x->http->working -= x->counted;
@@ -77,6 +88,7 @@ static void exchange_free(struct exchange *x)
     loop_timer_off(x->http->loop, &x->timer);
     unlist(x);
     uncount(x);
+    set_patient(x, false);
     if (x->call.auth_waits)
         auth_forget(&x->call);
     db_call_end(&x->call);
@@ -134,10 +146,10 @@ void exchange_finished(struct call *c)
 
 void exchange_resume(struct exchange *x)
 {
+    x->http->wanted = true;
     if (!x->suspended)
         return;
     x->suspended = false;
-    x->http->wanted = true;
     MHD_resume_connection(x->connection);
 }
 
@@ -381,9 +393,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     case STAGE_SENDING:
         break;
     }
+    set_patient(x, x->stage == STAGE_WORK && !x->call.waits && x->looks++ < MOST_LOOKS);
     if (x->stage == STAGE_ANSWERED)
         return send_answer(x);
-    if (x->stage == STAGE_WORK && !x->suspended) {
+    if (x->stage == STAGE_WORK && !x->suspended && !x->patient) {
         x->suspended = true;
         MHD_suspend_connection(x->connection);
     }
@@ -461,6 +474,8 @@ int64_t http_wait_us(struct http *h)
         return 0;
     if (MHD_get_timeout(h->mhd, &ms) != MHD_YES)
         return -1;
+    if (ms == 0 && h->patient)
+        return LOOK_US; /* it asks because of those, and their answers wake the loop */
     if (ms == 0)
         h->wanted = true;
     return ms > 1000 ? 1000000 : (int64_t)ms * 1000;
@@ -469,9 +484,12 @@ int64_t http_wait_us(struct http *h)
 void http_run(struct http *h)
 {
     unsigned MHD_LONG_LONG ms;
-    if (!h->wanted && (MHD_get_timeout(h->mhd, &ms) != MHD_YES || ms > 0))
+    bool due = h->patient ? h->loop->now_us - h->ran_us >= LOOK_US
+                          : MHD_get_timeout(h->mhd, &ms) == MHD_YES && ms == 0;
+    if (!h->wanted && !due)
         return;
     h->wanted = false;
+    h->ran_us = h->loop->now_us;
     MHD_run(h->mhd);
 }
 

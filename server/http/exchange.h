@@ -30,6 +30,8 @@ struct exchange {
     struct MHD_Connection *connection;
     enum stage stage;
     bool suspended;
+    bool patient;   /* it works, but is not suspended yet */
+    int looks;      /* how often the daemon asked for its answer */
     bool counted;   /* among those that work */
     bool completed; /* the daemon is done with it */
     bool cut;       /* too slow or too large: the connection is closed */
@@ -50,6 +52,8 @@ struct http {
     int working;           /* being worked on: what overload is about; a slow client is not in it */
     bool draining, wanted; /* wanted: there is something for the daemon to do in this turn */
     int listen_fd;
+    int patient;    /* how many are */
+    int64_t ran_us; /* when the daemon ran last */
 };
 
 /* The stream's side of the daemon: see stream.c. */

@@ -1,0 +1,79 @@
+// One run: opens the stage, measures the parts that were asked for, prints the tables and closes the stage.
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { machine } from './machine.mjs';
+import { measureMemory } from './memory.mjs';
+import { render } from './report.mjs';
+import { makeStage, openStage } from './stage.mjs';
+import { measureStartup } from './startup.mjs';
+import { measureLatency, measureThroughput } from './throughput.mjs';
+
+const FULL = {
+  rounds: 5,
+  seconds: 4,
+  oneConnectionSeconds: 2,
+  lessons: 10_000,
+  spares: 4_000,
+  starts: 10,
+  privateStarts: 5,
+  minutes: 15,
+};
+const QUICK = {
+  rounds: 2,
+  seconds: 1,
+  oneConnectionSeconds: 1,
+  lessons: 2_000,
+  spares: 800,
+  starts: 3,
+  privateStarts: 2,
+  minutes: 4,
+};
+
+const PARTS = {
+  get: (stage, plan) => measureThroughput(stage, plan, 'get'),
+  list: (stage, plan) => measureThroughput(stage, plan, 'list'),
+  latency: measureLatency,
+  memory: measureMemory,
+  startup: measureStartup,
+  create: (stage, plan) => measureThroughput(stage, plan, 'create'), // last: it makes the library grow
+};
+
+const { values: options, positionals } = parseArgs({
+  options: { daybookd: { type: 'string' }, quick: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const plan = options.quick ? QUICK : FULL;
+const names = Object.keys(PARTS).filter((name) => positionals.length === 0 || positionals.includes(name));
+const say = (text) => process.stderr.write(`bench: ${text}\n`);
+
+const stage = makeStage(options.daybookd, plan);
+let leaving = false;
+
+/** Whatever happens, what was started is ended and the data are removed, once. */
+async function leave(status, why) {
+  if (leaving) return;
+  leaving = true;
+  if (why) say(why);
+  await stage.close();
+  process.exit(status);
+}
+
+process.on('SIGINT', () => leave(130, 'interrupted'));
+process.on('SIGTERM', () => leave(143, 'ended'));
+setTimeout(() => leave(1, `not done within ${plan.minutes} minutes; nothing was written`), plan.minutes * 60_000);
+
+try {
+  const started = Date.now();
+  await openStage(stage, plan, say);
+  const results = {};
+  for (const name of names) {
+    say(`${name} …`);
+    results[name] = await PARTS[name](stage, plan);
+  }
+  const text = render(results, plan, await machine(stage), (Date.now() - started) / 1000);
+  process.stdout.write(text);
+  if (!options.quick && positionals.length === 0) writeFileSync(new URL('../RESULTS.md', import.meta.url), text);
+  await leave(0);
+} catch (error) {
+  await leave(1, error.stack);
+}

@@ -1,0 +1,188 @@
+// The tables: what was measured beside what was promised, misses included.
+import { availableParallelism } from 'node:os';
+import { OPEN } from './memory.mjs';
+import { CONNECTIONS } from './throughput.mjs';
+
+const REQUESTS = { get: 'GET /v1/lessons/{id}', list: 'GET /v1/lessons?limit=10', create: 'POST /v1/lessons' };
+const NAMES = {
+  daybook: 'Daybook',
+  pgbench: 'pgbench -M prepared, 16 clients',
+  pipelined: 'pgbench pipelined, 4 clients',
+  fastify: `Fastify + pg, ${availableParallelism()} processes`,
+};
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+const range = (values, show) => `${show(Math.min(...values))}–${show(Math.max(...values))}`;
+const middle = (runs, pick) => median(runs.map(pick));
+const sum = (runs, pick) => runs.reduce((total, run) => total + pick(run), 0);
+const whole = (n) => Math.round(n).toLocaleString('en');
+const two = (n) => n.toFixed(2);
+const one = (n) => n.toFixed(1);
+const ms = (us) => (us / 1000).toFixed(us < 10_000 ? 2 : 1);
+const mb = (bytes) => `${one(bytes / 1e6)} MB`;
+
+const table = (head, rows) =>
+  [head, head.map((_, i) => (i ? '---:' : '---')), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n') +
+  '\n';
+
+/** Of each round its own ratio: what disturbs a round disturbs both. */
+const ratios = (runs, other) => runs.daybook.map((run, round) => run.rps / runs[other][round].rps);
+
+/** A row of the first table: what, the value as text, the target as text, and whether it is met. */
+const target = (what, shown, wanted, met) => [what, shown, wanted, met ? 'yes' : '**no**'];
+
+function ratioRow(results, kind, other, least, what) {
+  const all = ratios(results[kind], other);
+  const value = median(all);
+  const failed = sum(results[kind].daybook, (run) => run.failed);
+  return target(
+    `${REQUESTS[kind]}: ${what}`,
+    `${two(value)} (${range(all, two)})${failed ? `, ${whole(failed)} requests failed` : ''}`,
+    `≥ ${least}`,
+    value >= least && !failed,
+  );
+}
+
+function cpuRow({ get }) {
+  const own = middle(get.daybook, (run) => run.cpu.own);
+  const postgres = middle(get.daybook, (run) => run.cpu.postgres);
+  return target(
+    `${REQUESTS.get}: CPU µs a request, service + PostgreSQL`,
+    `${one(own)} + ${one(postgres)} = ${one(own + postgres)}`,
+    '≤ 50',
+    own + postgres <= 50,
+  );
+}
+
+function targets(results) {
+  const rows = [];
+  if (results.get)
+    rows.push(
+      ratioRow(results, 'get', 'pgbench', 0.9, 'requests a second, of pgbench'),
+      ratioRow(results, 'get', 'fastify', 5, 'requests a second, times Fastify'),
+      cpuRow(results),
+    );
+  if (results.list) rows.push(ratioRow(results, 'list', 'pgbench', 0.5, 'requests a second, of pgbench'));
+  if (results.create) rows.push(ratioRow(results, 'create', 'pgbench', 0.5, 'requests a second, of pgbench'));
+  if (results.memory) {
+    const { open, loaded } = results.memory;
+    rows.push(target(`Resident memory with ${whole(OPEN)} open connections`, mb(open), '< 30 MB', open < 30e6));
+    rows.push(target(`The same after load at ${CONNECTIONS} more connections`, mb(loaded), '< 30 MB', loaded < 30e6));
+  }
+  if (results.startup) {
+    const { database, fresh, again } = results.startup;
+    const row = (what, all, limit) =>
+      target(what, `${whole(median(all))} ms (${range(all, whole)})`, `< ${whole(limit)} ms`, median(all) < limit);
+    rows.push(row('Start to ready on an existing database', database, 100));
+    rows.push(row('Start to ready with the private cluster, data there', again, 5000));
+    rows.push([
+      'Start to ready with the private cluster, made anew',
+      `${whole(median(fresh))} ms (${range(fresh, whole)})`,
+      '',
+      '',
+    ]);
+  }
+  return table(['measured', 'median (range)', 'target', 'met'], rows);
+}
+
+/** p50 and p99; pgbench tells the mean only, and of a pipeline nothing that compares. */
+function latencies(all) {
+  if (all[0].p50 !== undefined) return [ms(middle(all, (run) => run.p50)), ms(middle(all, (run) => run.p99))];
+  return [all[0].mean === undefined ? '' : `${ms(middle(all, (run) => run.mean))} (mean)`, ''];
+}
+
+function throughput(runs) {
+  const row = (name) => {
+    const all = runs[name];
+    const [own, postgres] = [middle(all, (run) => run.cpu.own), middle(all, (run) => run.cpu.postgres)];
+    const isHttp = all[0].p50 !== undefined;
+    const failed = sum(all, (run) => run.failed);
+    const ratio = name === 'daybook' ? '1' : two(median(ratios(runs, name)));
+    return [
+      NAMES[name],
+      `${whole(middle(all, (run) => run.rps))} (${range(
+        all.map((run) => run.rps),
+        whole,
+      )})${failed ? `, ${whole(failed)} failed` : ''}`,
+      ratio,
+      ...latencies(all),
+      `${one(own)} + ${one(postgres)} = ${one(own + postgres)}`,
+      !isHttp ? '' : one(middle(all, (run) => run.cpu.generator)),
+    ];
+  };
+  return table(
+    [
+      '',
+      'requests/s (range)',
+      'Daybook is … times this',
+      'p50 ms',
+      'p99 ms',
+      'CPU µs: itself + PostgreSQL',
+      'CPU µs: wrk',
+    ],
+    Object.keys(runs).map(row),
+  );
+}
+
+function latency(results) {
+  const rows = Object.entries(results).flatMap(([kind, runs]) =>
+    Object.entries(runs).map(([name, all]) => [
+      `${REQUESTS[kind]}: ${name === 'pgbench' ? 'pgbench -M prepared, 1 client' : NAMES[name]}`,
+      ...latencies(all),
+    ]),
+  );
+  return table(['', 'p50 ms', 'p99 ms'], rows);
+}
+
+/* Beyond this, the scheduler gives a contender of many processes more of the machine than one of few. */
+const QUIET = 0.1;
+
+function disturbance(results) {
+  const all = [results.get, results.list, results.create].filter(Boolean).flatMap((runs) => Object.values(runs).flat());
+  if (all.length === 0) return '';
+  const share = (pick) =>
+    `${one(100 * median(all.map(pick)))} % of one core (at most ${one(100 * Math.max(...all.map(pick)))} %)`;
+  const quiet = median(all.map((run) => run.cpu.others + run.cpu.steal)) <= QUIET;
+  return (
+    `While it measured, other programs took ${share((run) => run.cpu.others)}, and the host of the machine ${share((run) => run.cpu.steal)}.\n` +
+    (quiet ? '' : '**The machine was not quiet: do not trust the numbers below.**\n')
+  );
+}
+
+export function render(results, plan, machine, seconds) {
+  const sections = [
+    '# What was measured\n',
+    `Written by \`bench/run\` on ${new Date().toISOString().slice(0, 10)}; one run of ${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s.\n`,
+    machine.map((line) => `- ${line}\n`).join(''),
+    disturbance(results),
+    `## Beside the targets\n\n${targets(results)}`,
+  ];
+  for (const kind of Object.keys(REQUESTS))
+    if (results[kind])
+      sections.push(`## ${REQUESTS[kind]}, ${CONNECTIONS} connections\n\n${throughput(results[kind])}`);
+  if (results.latency) sections.push(`## One connection\n\n${latency(results.latency)}`);
+  if (results.memory)
+    sections.push(
+      `## Memory\n\nResident, of the service alone: ${mb(results.memory.idle)} when started, ${mb(results.memory.open)} with ${whole(OPEN)} open connections that have made a request each, ${mb(results.memory.loaded)} after all three kinds of load with those still open.\n`,
+    );
+  sections.push(`## How\n\n${how(plan)}`);
+  return sections.filter(Boolean).join('\n');
+}
+
+const how = (plan) =>
+  [
+    `Everything shares the ${availableParallelism()} cores: the load generator (wrk, one thread), the contender and PostgreSQL. A faster contender leaves the others less, so ratios count, not absolute numbers. All use loopback or a Unix socket.`,
+    `One cluster serves all: the private one that \`./run\` makes, durable (fsync and synchronous_commit on), with ${whole(plan.lessons)} lessons of random text written through the API. Reads ask for random ones.`,
+    `${plan.rounds} rounds of ${plan.seconds} s for each contender, taking turns, each round with another one first; medians of the rounds, and a ratio is the median of the rounds' own ratios.`,
+    `Daybook runs with its defaults, writing its log of a line a request (to /dev/null).`,
+    `pgbench runs the service's prepared statements, text and session settings as overheard between the service and PostgreSQL. Its ids come 32 at a time by a read that counts like the others, its new lessons 8 at a time by a read that does not count; connecting and preparing are over before the clock starts. In a pipeline many statements share one round trip and one sync.`,
+    `Fastify validates and serializes through its schemas, runs the same statements by name over 16 connections, and has less to do: no request log, no keys, no ETag, no request id, and the near-duplicate keys of another lesson at hand instead of computing them.`,
+    `CPU time is utime + stime of /proc, of the contender (all its processes) and of all processes of the cluster, over the requests of the same time.`,
+  ]
+    .map((line) => `- ${line}\n`)
+    .join('');

@@ -1,0 +1,230 @@
+// The stage that all contenders share: one durable private cluster with its library, the service and the Fastify server on it.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { ended, start, until, within } from '../../tests/lib/processes.mjs';
+import { overhear } from './statements.mjs';
+import { lessonMaker, words } from './texts.mjs';
+
+const here = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const fast = new http.Agent({ keepAlive: true, maxSockets: 32 });
+
+/** One request: {status, text}. */
+export function request(base, method, path, body) {
+  return new Promise((resolve, reject) => {
+    const req = http.request(
+      base + path,
+      { method, agent: fast, headers: body ? { 'content-type': 'application/json' } : {} },
+      (res) => {
+        let text = '';
+        res
+          .setEncoding('utf8')
+          .on('data', (part) => (text += part))
+          .on('end', () => resolve({ status: res.statusCode, text }));
+      },
+    );
+    req.on('error', reject);
+    req.end(body && JSON.stringify(body));
+  });
+}
+
+/** The type of the file system that a folder is on. */
+export function residentFileSystem(folder) {
+  const mounts = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '));
+  const under = mounts.filter(
+    ([, point]) => point && (folder + '/').startsWith(point.endsWith('/') ? point : point + '/'),
+  );
+  return under.sort((a, b) => b[1].length - a[1].length)[0][2];
+}
+
+/** The environment without settings of another Daybook or PostgreSQL. */
+const environment = (extra = {}) => ({
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(DAYBOOK_|PG)/.test(name))),
+  ...extra,
+});
+
+const running = new Set();
+
+/** Starts a server and waits for the line in which it says its address. What it logs goes to `log`. */
+export async function startServer(command, args, { pattern, log, env }) {
+  const child = start(command, args, { env: environment(env), stdio: ['ignore', 'pipe', log] });
+  const end = ended(child);
+  const server = {
+    pid: child.pid,
+    async stop() {
+      child.kill('SIGTERM');
+      await within(30_000, end, `${command} stops`).catch(() => child.kill('SIGKILL'));
+      running.delete(server);
+    },
+  };
+  running.add(server);
+  let said = '';
+  const line = new Promise((resolve) =>
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      said += text;
+      const found = said.match(pattern);
+      if (found) resolve(found[1]);
+    }),
+  );
+  server.base = await within(60_000, Promise.race([line, end.then(() => null)]), `${command} starts`);
+  if (!server.base)
+    throw new Error(`${command} ended with ${child.exitCode ?? child.signalCode} before it served ${said}`);
+  return server;
+}
+
+/** `daybookd serve` with its defaults, the log of a line a request included. */
+export const startDaybook = (daybookd, args, log) =>
+  startServer(daybookd, ['serve', '--listen', '127.0.0.1:0', ...args], {
+    pattern: /^daybook listening on (http:\S+)$/m,
+    log,
+  });
+
+/** The status of GET /health/ready, with as little around it as can be. */
+function readiness(port) {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(port, '127.0.0.1', () =>
+      socket.write('GET /health/ready HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n'),
+    );
+    socket.on('error', reject);
+    socket.once('data', (data) => {
+      socket.destroy();
+      resolve(Number(data.toString('latin1', 9, 12)));
+    });
+  });
+}
+
+/** Asks without a pause until the service says that it is ready. */
+export async function ready(service) {
+  const port = Number(new URL(service.base).port);
+  const limit = performance.now() + 60_000;
+  while ((await readiness(port)) !== 200)
+    if (performance.now() > limit) throw new Error('the service is not ready within a minute');
+}
+
+async function fillLibrary(base, count) {
+  const next = lessonMaker(7);
+  let left = count;
+  const worker = async () => {
+    while (left-- > 0) {
+      const { status, text } = await request(base, 'POST', '/v1/lessons', next());
+      if (status !== 201) throw new Error(`the library: ${status} ${text}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, worker));
+}
+
+/** The newest lessons leave the library and become what pgbench writes: real texts with the keys that the service made of them. */
+async function setSparesAside(stage, count) {
+  await stage.query('create schema bench');
+  await stage.query(
+    `create table bench.spares as
+     with gone as (delete from daybook.lessons where id in (select id from daybook.lessons order by id desc limit ${count}) returning *)
+     select row_number() over () - 1 as n, context, outcome, takeaway, tags, evidence, similar_keys from gone`,
+  );
+  await stage.query('vacuum analyze daybook.lessons');
+  await stage.query('vacuum analyze bench.spares');
+}
+
+/** A stage with nothing on it yet; close() ends and removes whatever is there, also half-way through openStage. */
+export function makeStage(daybookd, plan) {
+  const folder = mkdtempSync(join(process.env.TMPDIR ?? '/var/tmp', 'daybook-bench-')); // /tmp may be memory, which makes durable cheap
+  const stage = { daybookd, folder, spares: plan.spares, file: (name) => join(folder, name) };
+  stage.close = async () => {
+    fast.destroy();
+    await stage.client?.end().catch(() => {});
+    for (const server of [...running].reverse()) await server.stop(); // the first one has the cluster
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return stage;
+}
+
+export async function openStage(stage, plan, say) {
+  say('starting the service and its private cluster …');
+  stage.service = await startDaybook(stage.daybookd, ['--data', stage.file('data')], 'ignore');
+  await ready(stage.service);
+  const [postmaster, , , port, socket] = readFileSync(stage.file('data/cluster/postmaster.pid'), 'utf8').split('\n');
+  stage.postmaster = Number(postmaster);
+  stage.database = { host: socket, port, user: 'daybook', database: 'daybook' };
+  stage.url = `postgresql://daybook@/daybook?host=${encodeURIComponent(socket)}&port=${port}`;
+  stage.client = new pg.Client(stage.database);
+  stage.client.on('error', () => {}); // the query that meets it says so
+  await stage.client.connect();
+  stage.query = async (sql, values) => (await stage.client.query(sql, values)).rows;
+  for (const [setting, wanted] of [
+    ['fsync', 'on'],
+    ['synchronous_commit', 'on'],
+    ['full_page_writes', 'on'],
+  ]) {
+    const [{ value }] = await stage.query('select current_setting($1) as value', [setting]);
+    if (value !== wanted) throw new Error(`the cluster is not durable: ${setting} is ${value}`);
+  }
+
+  const heard = await overhear(stage, ['lesson_get', 'lesson_list', 'lesson_create']);
+  stage.statement = Object.fromEntries(
+    Object.entries(heard).map(([name, found]) => [name.slice('lesson_'.length), found]),
+  );
+
+  say(`writing ${plan.lessons} lessons …`);
+  await fillLibrary(stage.service.base, plan.lessons + plan.spares);
+  await setSparesAside(stage, plan.spares);
+  stage.ids = (await stage.query('select id from daybook.lessons')).map((row) => row.id);
+  writeFileSync(stage.file('ids.txt'), stage.ids.join('\n') + '\n');
+  writeFileSync(stage.file('words.txt'), words.join('\n') + '\n');
+
+  say('starting Fastify …');
+  const keys = (await stage.query('select similar_keys::text as keys from bench.spares limit 1000')).map(
+    (row) => row.keys,
+  );
+  writeFileSync(
+    stage.file('fastify.json'),
+    JSON.stringify({ database: stage.database, statements: stage.statement, keys }),
+  );
+  stage.fastify = await startServer(process.execPath, [here('fastify/server.mjs'), stage.file('fastify.json')], {
+    pattern: /^listening on (http:\S+)$/m,
+    log: 'inherit',
+    env: { NODE_ENV: 'production' },
+  });
+  await sameAnswers(stage);
+}
+
+/** A comparison of two servers means something only if they answer the same. */
+async function sameAnswers(stage) {
+  const shape = (value) =>
+    Array.isArray(value)
+      ? value.slice(0, 1).map(shape)
+      : value && typeof value === 'object'
+        ? Object.keys(value).map((key) => [key, shape(value[key])])
+        : typeof value;
+  const body = lessonMaker(8)();
+  const asked = [
+    ['GET', `/v1/lessons/${stage.ids[0]}`],
+    ['GET', '/v1/lessons?limit=10'],
+    ['POST', '/v1/lessons', body],
+  ];
+  for (const [method, path, sent] of asked) {
+    const [ours, theirs] = await Promise.all(
+      [stage.service, stage.fastify].map((server) => request(server.base, method, path, sent)),
+    );
+    const same =
+      ours.status === theirs.status &&
+      JSON.stringify(shape(JSON.parse(ours.text))) === JSON.stringify(shape(JSON.parse(theirs.text)));
+    if (!same)
+      throw new Error(
+        `the servers answer ${method} ${path} differently:\n${ours.status} ${ours.text}\n${theirs.status} ${theirs.text}`,
+      );
+  }
+}
+
+/** Waits until the cluster has no connections left of a load generator that has ended. */
+export const settled = (stage) =>
+  until(
+    async () =>
+      (await stage.query("select count(*)::int as n from pg_stat_activity where application_name = 'pgbench'"))[0].n ===
+      0,
+    'pgbench has left',
+  );

@@ -1,0 +1,70 @@
+// The statements and session settings of the service as it sends them, overheard on its way to PostgreSQL, so that all contenders run the same.
+import { mkdirSync, readFileSync } from 'node:fs';
+import net from 'node:net';
+import { dirname, join } from 'node:path';
+import { until } from '../../tests/lib/processes.mjs';
+import { startDaybook } from './stage.mjs';
+
+const PROTOCOL_3 = 196608;
+
+/** Reads what a client sends; `onStart` gets the parameters of its session, `onPrepare` each statement's name and text. */
+function listener(onStart, onPrepare) {
+  let held = Buffer.alloc(0);
+  let started = false;
+  return (data) => {
+    held = Buffer.concat([held, data]);
+    for (;;) {
+      const head = started ? 1 : 0; // the first message has no type
+      if (held.length < head + 4 || held.length < head + held.readUInt32BE(head)) return;
+      const end = head + held.readUInt32BE(head);
+      const texts = held.toString('utf8', started ? 5 : 8, end).split('\0');
+      if (!started && held.readUInt32BE(4) === PROTOCOL_3) {
+        started = true;
+        onStart(Object.fromEntries(Array.from({ length: texts.length >> 1 }, (_, i) => texts.slice(2 * i, 2 * i + 2))));
+      } else if (started && held[0] === 'P'.charCodeAt(0)) {
+        onPrepare(texts[0], texts[1]);
+      }
+      held = held.subarray(end);
+    }
+  };
+}
+
+/** The names of a statement's parameters, from the C text that the build made of db/*.sql. */
+function parameters(daybookd, name) {
+  const generated = readFileSync(join(dirname(daybookd), 'gen/statements.gen.c'), 'utf8');
+  const found = generated.match(new RegExp(`const ${name}_params\\[\\] = \\{ (.*) \\};`));
+  if (!found) throw new Error(`gen/statements.gen.c has no statement ${name}`);
+  return JSON.parse(`[${found[1]}]`);
+}
+
+/** {sql, options, params} of each statement by its name: a service is started for this, with someone listening in between. */
+export async function overhear(stage, names) {
+  const heard = new Map();
+  const folder = stage.file('between');
+  mkdirSync(folder);
+  const between = net.createServer((client) => {
+    const server = net.connect(join(stage.database.host, `.s.PGSQL.${stage.database.port}`));
+    let options = '';
+    client.on(
+      'data',
+      listener(
+        (session) => (options = session.options ?? ''),
+        (name, sql) => heard.set(name, { sql: sql.trimEnd(), options }),
+      ),
+    );
+    client.pipe(server).pipe(client);
+    for (const socket of [client, server]) socket.on('error', () => socket.destroy());
+  });
+  await new Promise((resolve) => between.listen(join(folder, `.s.PGSQL.${stage.database.port}`), resolve));
+  const url = stage.url.replace(encodeURIComponent(stage.database.host), encodeURIComponent(folder));
+  const service = await startDaybook(stage.daybookd, ['--database-url', url], 'ignore');
+  try {
+    await until(() => names.every((name) => heard.has(name)), `the service prepares ${names.join(', ')}`);
+  } finally {
+    await service.stop();
+    between.close();
+  }
+  return Object.fromEntries(
+    names.map((name) => [name, { ...heard.get(name), params: parameters(stage.daybookd, name) }]),
+  );
+}
