@@ -1,0 +1,13 @@
+/* Members of JSON objects about trades. */
+#ifndef DAYBOOK_CORE_JSON_PUT_H
+#define DAYBOOK_CORE_JSON_PUT_H
+
+#include "core/buf.h"
+#include "core/trade.h"
+
+void json_put_text(struct buf *out, const char *key, const char *value); /* NULL becomes null */
+void json_put_quantity(struct buf *out, const char *key, struct quantity value);
+void json_put_decimal(struct buf *out, const char *key, struct decimal value); /* not valid becomes null */
+void json_put_time(struct buf *out, const char *key, int64_t us);
+
+#endif

@@ -1,0 +1,71 @@
+/* Prices, dollars and percentages as people and prompts read them. */
+#include "core/money_text.h"
+
+/* The digits of a number without sign, with a comma before every three of those before the point. */
+static void put_grouped(struct buf *out, const char *text)
+{
+    size_t whole = strcspn(text, ".");
+    for (size_t i = 0; i < whole; i++) {
+        if (i > 0 && (whole - i) % 3 == 0)
+            buf_char(out, ',');
+        buf_char(out, text[i]);
+    }
+    buf_text(out, text + whole);
+}
+
+void money_price(struct buf *out, struct decimal price)
+{
+    char text[DECIMAL_TEXT_SIZE];
+    decimal_text(price, text);
+    if (*text == '-')
+        buf_char(out, '-');
+    put_grouped(out, text + (*text == '-'));
+}
+
+/* With the sign of the rounded amount: what rounds to zero has none. */
+static void put_dollars(struct buf *out, struct decimal usd, bool plus, bool always_cents)
+{
+    char text[DECIMAL_TEXT_SIZE];
+    decimal_fixed(usd, 2, text);
+    bool negative = *text == '-', zero = strcmp(text, "0.00") == 0;
+    size_t len = strlen(text);
+    if (!always_cents && len > 3 && strcmp(text + len - 3, ".00") == 0)
+        text[len - 3] = '\0';
+    if (negative || (plus && !zero))
+        buf_char(out, negative ? '-' : '+');
+    buf_char(out, '$');
+    put_grouped(out, text + negative);
+}
+
+void money_usd(struct buf *out, struct decimal usd)
+{
+    put_dollars(out, usd, false, false);
+}
+
+void money_change(struct buf *out, struct decimal usd)
+{
+    put_dollars(out, usd, true, false);
+}
+
+void money_pnl(struct buf *out, struct decimal usd)
+{
+    put_dollars(out, usd, true, true);
+}
+
+void money_percent(struct buf *out, struct decimal percent, int digits)
+{
+    char text[DECIMAL_TEXT_SIZE];
+    percent = decimal_round(percent, digits);
+    decimal_fixed(percent, digits, text);
+    if (decimal_is_valid(percent) && decimal_sign(percent) > 0)
+        buf_char(out, '+');
+    buf_text(out, text);
+    buf_char(out, '%');
+}
+
+struct decimal money_share(struct decimal part, struct decimal whole)
+{
+    if (decimal_is_valid(whole) && decimal_sign(whole) <= 0)
+        whole = decimal_from_int(0); /* a division by it is not valid */
+    return decimal_div(decimal_mul(part, decimal_from_int(100)), whole);
+}

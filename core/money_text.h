@@ -1,0 +1,22 @@
+/* Prices, dollars and percentages as people and prompts read them. */
+#ifndef DAYBOOK_CORE_MONEY_TEXT_H
+#define DAYBOOK_CORE_MONEY_TEXT_H
+
+#include "core/buf.h"
+#include "core/decimal.h"
+
+/* 65,200 and 0.0000964: every digit, none at the end that is zero. */
+void money_price(struct buf *out, struct decimal price);
+/* $250, $1,250.37: to the cent, without cents when there are none. */
+void money_usd(struct buf *out, struct decimal usd);
+/* +$22, -$8.50; zero is $0: no sign where there is no direction. */
+void money_change(struct buf *out, struct decimal usd);
+/* +$28.40, -$9.70, $0.00: always with cents. */
+void money_pnl(struct buf *out, struct decimal usd);
+/* +1.1%, -0.5%, 0.0%: with that many digits. */
+void money_percent(struct buf *out, struct decimal percent, int digits);
+
+/* part / whole * 100; not valid when the whole is not above zero. */
+struct decimal money_share(struct decimal part, struct decimal whole);
+
+#endif
