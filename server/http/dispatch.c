@@ -143,11 +143,16 @@ static enum err decode(struct call *c)
     return field_decode(r->fields ? r->fields : none, &in, &c->arena, c->in, &c->problem);
 }
 
+/* Its answer is kept for those that come again with the same key. */
+static bool is_once(const struct call *c)
+{
+    return c->method == POST && !c->route->safe && c->headers.idempotency_key;
+}
+
 static void run_coroutine(void *arg)
 {
     struct call *c = arg;
-    bool once = c->method == POST && !c->route->safe && c->headers.idempotency_key;
-    enum err err = once ? idempotency_run(c) : c->route->handle(c);
+    enum err err = is_once(c) ? idempotency_run(c) : c->route->handle(c);
     if (db_call_end(c)) {
         log_event(LOG_ERROR, "tx_left_open", "route=%s request_id=%s", c->route->path, c->request_id);
         err = ERR_INTERNAL;
@@ -163,8 +168,7 @@ static void work(struct call *c)
         call_answer(c, err);
         return;
     }
-    bool once = c->method == POST && !c->route->safe && c->headers.idempotency_key;
-    if (once || c->route->waits) {
+    if (is_once(c) || c->route->waits) {
         c->waits = true;
         coro_start(run_coroutine, c);
         return;

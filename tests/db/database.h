@@ -110,4 +110,25 @@ static inline void database_drop(const char *name)
     database_value(database_server, sql);
 }
 
+/* Runs the tests against the server; what main returns. */
+static int database_tests(const char *name, const TTest *const *const *tests, size_t count,
+                          void (*setup)(void), void (*teardown)(void))
+{
+    database_open();
+    Suite *suite = suite_create(name);
+    TCase *all = tcase_create(name);
+    tcase_set_timeout(all, 120);
+    tcase_add_checked_fixture(all, setup, teardown);
+    for (size_t i = 0; i < count; i++)
+        tcase_add_test(all, *tests[i]);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* the server is a child of a thread of this process */
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    database_close();
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 #endif

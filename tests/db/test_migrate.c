@@ -334,19 +334,5 @@ int main(void)
         &a_revoked_key_stays_in_the_table,
         &bad_owners_roles_and_names_are_refused,
     };
-    database_open();
-    Suite *suite = suite_create("migrate");
-    TCase *all = tcase_create("migrate");
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, teardown);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(all, *tests[i]);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* the server is a child of a thread of this process */
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    database_close();
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return database_tests("migrate", tests, sizeof tests / sizeof *tests, setup, teardown);
 }

@@ -192,19 +192,5 @@ int main(void)
         &no_reader_can_change_anything,
         &a_mapping_that_is_taken_away_works_at_once,
     };
-    database_open();
-    Suite *suite = suite_create("rls");
-    TCase *all = tcase_create("rls");
-    tcase_set_timeout(all, 120);
-    tcase_add_checked_fixture(all, setup, teardown);
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(all, *tests[i]);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* the server is a child of a thread of this process */
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    database_close();
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return database_tests("rls", tests, sizeof tests / sizeof *tests, setup, teardown);
 }
