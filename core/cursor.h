@@ -21,8 +21,4 @@ void cursor_encode(struct buf *out, const struct cursor_values *values, uint64_t
  * knows the format can make a cursor: what they mean is for the caller to check. */
 bool cursor_decode(const char *text, uint64_t scope, struct arena *arena, struct cursor_values *values);
 
-/* A quick hash, no secret, for scopes and entity tags; chain by passing the last result as seed. */
-#define HASH_SEED UINT64_C(0xcbf29ce484222325)
-uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
-
 #endif

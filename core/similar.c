@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/cursor.h"
+#include "core/hash.h"
 
 enum { ROWS = 4, HASHES = SIMILAR_KEYS * ROWS }; /* a key is made of four min-hashes */
 

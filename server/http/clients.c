@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cursor.h"
+#include "core/hash.h"
 
 enum { BUCKETS = 4096 };
 

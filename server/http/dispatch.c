@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/cursor.h"
+#include "core/hash.h"
 #include "core/time_text.h"
 #include "db/db.h"
 #include "server/config.h"
