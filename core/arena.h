@@ -23,4 +23,7 @@ char *arena_vfmt(struct arena *a, const char *fmt, va_list args) __attribute__((
 /* Frees everything; the arena can be used again. */
 void arena_release(struct arena *a);
 
+/* Frees what the calling thread keeps for its next arenas. */
+void arena_thread_end(void);
+
 #endif

@@ -54,9 +54,26 @@ const char *buf_string(struct buf *b)
     return b->data;
 }
 
+/* Without a branch in the loop, so that the compiler can look at many bytes at once. */
+static bool is_plain(const char *text, size_t len)
+{
+    bool special = false;
+    for (size_t i = 0; i < len; i++)
+        special |= ((unsigned char)text[i] < 0x20) | (text[i] == '"') | (text[i] == '\\');
+    return !special;
+}
+
 void buf_json_text(struct buf *b, const char *text, size_t len)
 {
     static const char hex[] = "0123456789abcdef";
+    if (is_plain(text, len)) {
+        char *plain = buf_room(b, len + 2);
+        plain[0] = plain[len + 1] = '"';
+        if (len)
+            memcpy(plain + 1, text, len);
+        b->len += len + 2;
+        return;
+    }
     char *to = buf_room(b, len * 6 + 2); /* the worst case, so that the loop needs no checks */
     char *p = to;
     *p++ = '"';

@@ -14,6 +14,9 @@
 #include "server/log.h"
 
 enum {
+    /* Reads that come while so many batches are under way wait for the next one: the fewer batches, the fewer
+     * switches between the service and the server. One is being answered while the other is being read. */
+    MOST_BATCHES = 2,
     CONNECT_LIMIT_US = 5 * 1000 * 1000,
     ANSWER_GRACE_US =
         5 * 1000 * 1000, /* beyond the statement time-out: then the server, or the way to it, is dead */
@@ -156,6 +159,7 @@ static void conn_drop(struct conn *c, int64_t retry_us)
     c->pg = NULL;
     c->state = CONN_DOWN;
     c->unsynced = c->unflushed = c->stale = false;
+    c->batches = 0;
     memset(c->prepared, 0, (size_t)statements_count * sizeof *c->prepared);
     if (retry_us >= 0)
         loop_timer(c->db->loop, &c->timer, retry_us);
@@ -312,6 +316,7 @@ static void sync_now(struct conn *c)
     if (!PQpipelineSync(c->pg))
         return; /* the socket is gone; the next read says so */
     owe(c, (struct owed){ OWED_SYNC, NULL, NULL });
+    c->batches++;
     c->unsynced = false;
     c->unflushed = true;
 }
@@ -382,7 +387,10 @@ void conn_flush(struct conn *c)
 {
     if (c->state != CONN_READY)
         return;
-    if (c->unsynced)
+    bool enough = c->lane == LANE_READ && c->batches >= MOST_BATCHES;
+    if (enough && !(c->watch.events & EPOLLOUT))
+        return;
+    if (c->unsynced && !enough)
         sync_now(c);
     if (!c->unflushed)
         return;
@@ -529,6 +537,7 @@ static void conn_receive(struct conn *c)
             PQclear(r);
             assert(c->owed[c->owed_head].kind == OWED_SYNC);
             unowe(c);
+            c->batches--;
             if (c->done)
                 committed(c);
         } else if (r) {

@@ -61,6 +61,7 @@ struct conn {
     bool poisoned; /* slow lane: its user left in the middle; roll back before the next one */
     int failures;  /* since it last worked */
     int64_t active_us; /* when the server last said something, or was first owed an answer */
+    int batches;       /* syncs that the server owes */
     int in_flight;     /* ops, for choosing the least loaded */
 };
 

@@ -49,8 +49,9 @@ struct reply {
     const char *content_type;
     struct buf body;
     const char *location, *allow, *etag;
-    bool replayed; /* the stored answer of an earlier request */
-    bool close;    /* the connection is not to be used again */
+    bool replayed;  /* the stored answer of an earlier request */
+    bool close;     /* the connection is not to be used again */
+    bool by_accept; /* another Accept header would have got another answer */
 };
 
 struct call {
@@ -102,6 +103,6 @@ enum err stream_write(struct call *c, const void *bytes, size_t len) must_check;
 void stream_end(struct call *c, enum err err); /* by dispatch */
 
 /* True when the client prefers `type` to application/json (by its Accept header). */
-bool call_prefers(const struct call *c, const char *type);
+bool call_prefers(struct call *c, const char *type);
 
 #endif

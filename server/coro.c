@@ -8,14 +8,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
-#endif
-#endif
-#ifdef WITH_ASAN
+#ifdef DAYBOOK_SANITIZED
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -29,7 +22,7 @@ struct coro {
     void (*run)(void *); /* NULL once it has ended */
     void *arg;
     struct coro *next;
-#ifdef WITH_ASAN
+#ifdef DAYBOOK_SANITIZED
     void *fake;
     const void *back_stack;
     size_t back_bytes;
@@ -42,7 +35,7 @@ static _Thread_local int spare_count;
 /* The sanitizer must be told which stack is in use. */
 static void switch_in(struct coro *c)
 {
-#ifdef WITH_ASAN
+#ifdef DAYBOOK_SANITIZED
     void *fake;
     __sanitizer_start_switch_fiber(&fake, c->stack, c->stack_bytes);
     swapcontext(&c->back, &c->self);
@@ -54,7 +47,7 @@ static void switch_in(struct coro *c)
 
 static void switch_out(struct coro *c)
 {
-#ifdef WITH_ASAN
+#ifdef DAYBOOK_SANITIZED
     __sanitizer_start_switch_fiber(&c->fake, c->back_stack, c->back_bytes);
     swapcontext(&c->self, &c->back);
     __sanitizer_finish_switch_fiber(c->fake, &c->back_stack, &c->back_bytes);
@@ -68,7 +61,7 @@ static void switch_out(struct coro *c)
 static void trampoline(void)
 {
     struct coro *c = running;
-#ifdef WITH_ASAN
+#ifdef DAYBOOK_SANITIZED
     __sanitizer_finish_switch_fiber(NULL, &c->back_stack, &c->back_bytes);
 #endif
     for (;;) {

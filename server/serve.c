@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/arena.h"
 #include "db/db.h"
 #include "server/coro.h"
 #include "server/http/auth.h"
@@ -191,6 +192,7 @@ static void *work(void *arg)
     auth_close(l->auth);
     http_close(l->http);
     coro_release_spares();
+    arena_thread_end();
     log_flush();
     return NULL;
 }

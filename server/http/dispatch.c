@@ -202,14 +202,21 @@ static bool etag_matches(const char *header, const char *etag)
     return strstr(header, etag) != NULL; /* ours are quoted and of one length: a substring is the whole tag */
 }
 
+static const char *quoted_hex(struct arena *arena, uint64_t value)
+{
+    char *text = arena_copy(arena, "\"0123456789abcdef\"", 18);
+    for (int i = 16; i > 0; i--, value >>= 4)
+        text[i] = "0123456789abcdef"[value & 15];
+    return text;
+}
+
 static void tag(struct call *c)
 {
     struct reply *r = &c->reply;
     if ((c->method != GET && c->method != HEAD) || r->status != 200 || c->stream ||
         c->route->role == ROLE_PUBLIC)
         return;
-    r->etag = arena_fmt(&c->arena, "\"%016llx\"",
-                        (unsigned long long)hash_bytes(r->body.data, r->body.len, HASH_SEED));
+    r->etag = quoted_hex(&c->arena, hash_bytes(r->body.data, r->body.len, HASH_SEED));
     if (etag_matches(c->headers.if_none_match, r->etag)) {
         r->status = 304;
         r->body.len = 0;
@@ -292,8 +299,9 @@ static double accept_q(const char *accept, const char *type)
     return q;
 }
 
-bool call_prefers(const struct call *c, const char *type)
+bool call_prefers(struct call *c, const char *type)
 {
+    c->reply.by_accept = true;
     return c->headers.accept &&
            accept_q(c->headers.accept, type) > accept_q(c->headers.accept, "application/json");
 }

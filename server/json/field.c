@@ -13,10 +13,10 @@ static void take_absent(struct decoder *d, const struct field *f, const struct p
 {
     if (f->required)
         value_bad(d, at, FAULT_REQUIRED, "is required");
+    else if (f->fallback && f->kind == KIND_TIME)
+        *(const char **)member = strcmp(f->fallback, "now") == 0 ? d->in->now : f->fallback;
     else if (f->fallback)
-        value_spelled(d, f, at,
-                      strcmp(f->fallback, "now") == 0 && f->kind == KIND_TIME ? d->in->now : f->fallback,
-                      member);
+        value_spelled(d, f, at, f->fallback, member);
     else if (f->kind == KIND_INT)
         *(int64_t *)member = FIELD_NO_INT;
 }

@@ -60,8 +60,9 @@ struct field {
     int64_t min, max;
     int64_t item_max;
     const char *const *choices; /* NULL-terminated */
-    const char *fallback;       /* what an absent field is decoded from; "now": field_input.now */
-    const struct field *sub;    /* the rows of an object, all FROM_BODY */
+    const char
+        *fallback; /* what an absent field is decoded from; of a time, in full; "now": field_input.now */
+    const struct field *sub; /* the rows of an object, all FROM_BODY */
     size_t sub_size;
 };
 
