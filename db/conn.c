@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "core/array_text.h"
 #include "db/lanes.h"
 #include "server/config.h"
 #include "server/log.h"
@@ -17,6 +18,7 @@ enum {
     /* Reads that come while so many batches are under way wait for the next one: the fewer batches, the fewer
      * switches between the service and the server. One is being answered while the other is being read. */
     MOST_BATCHES = 2,
+    MOST_TOGETHER = 64, /* reads in one execution */
     CONNECT_LIMIT_US = 5 * 1000 * 1000,
     ANSWER_GRACE_US =
         5 * 1000 * 1000, /* beyond the statement time-out: then the server, or the way to it, is dead */
@@ -25,7 +27,7 @@ enum {
 };
 
 /* How many statements of a connection may be under way; the slow lane has one user at a time. */
-static const int window[] = { [LANE_READ] = 64, [LANE_WRITE] = 4, [LANE_SLOW] = 1000 };
+static const int window[] = { [LANE_READ] = 2 * MOST_TOGETHER, [LANE_WRITE] = 4, [LANE_SLOW] = 1000 };
 
 static const char *const lane_names[] = { [LANE_READ] = "read",
                                           [LANE_WRITE] = "write",
@@ -75,14 +77,30 @@ static struct owed unowe(struct conn *c)
     return o;
 }
 
+void result_release(PGresult *result, int *sharers)
+{
+    if (sharers && --*sharers)
+        return;
+    free(sharers);
+    PQclear(result);
+}
+
 static void op_finish(struct conn *c, struct op *op, PGresult *result, enum err err)
 {
     c->in_flight -= op->sent;
     if (op->done)
         op->done(op, result, err);
     else if (result)
-        PQclear(result);
+        result_release(result, op->sharers);
     op_free(c->db, op);
+}
+
+static void ops_fail(struct conn *c, struct op *list, enum err err)
+{
+    for (struct op *op = list, *next; op; op = next) {
+        next = op->next;
+        op_finish(c, op, NULL, err);
+    }
 }
 
 static void enqueue(struct conn *c, struct op *op)
@@ -101,6 +119,7 @@ static struct op *dequeue(struct conn *c)
     struct op *op = c->queue;
     c->queue = op->next;
     c->queued--;
+    op->next = NULL;
     return op;
 }
 
@@ -168,18 +187,16 @@ static void conn_drop(struct conn *c, int64_t retry_us)
         c->db->lost_ops++;
         op_finish(c, take_done(c), NULL, ERR_OUTCOME_UNKNOWN);
     }
-    while (c->again) {
-        struct op *op = c->again;
-        c->again = op->next;
-        op_finish(c, op, NULL, ERR_DATABASE_UNAVAILABLE);
-    }
+    struct op *again = c->again;
+    c->again = NULL;
+    ops_fail(c, again, ERR_DATABASE_UNAVAILABLE);
     while (c->queue)
         op_finish(c, dequeue(c), NULL, ERR_DATABASE_UNAVAILABLE);
     while (c->owed_count) {
         struct owed o = unowe(c);
         if (o.kind == OWED_RESULT && o.op) {
             c->db->lost_ops++;
-            op_finish(c, o.op, NULL, o.op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE);
+            ops_fail(c, o.op, o.op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE);
         }
     }
 }
@@ -266,6 +283,16 @@ void conn_connect(struct conn *c)
         conn_lost(c, strerror(errno));
 }
 
+static bool prepare(struct conn *c, struct op *op, const struct statement *st, const char *name,
+                    const char *sql)
+{
+    if (!PQsendPrepare(c->pg, name, sql, 0, NULL))
+        return false;
+    c->prepared[st->index] = true;
+    owe(c, (struct owed){ OWED_PREPARE, op, st });
+    return true;
+}
+
 static void conn_poll(struct conn *c)
 {
     struct loop *l = c->db->loop;
@@ -296,12 +323,11 @@ static void conn_poll(struct conn *c)
         const struct statement *st = statements[i];
         if (st->lane != c->lane)
             continue;
-        if (!PQsendPrepare(c->pg, st->name, st->sql, 0, NULL)) {
+        if (!prepare(c, NULL, st, st->name, st->sql) ||
+            (st->together && !prepare(c, NULL, st, st->together_name, st->together))) {
             conn_lost(c, PQerrorMessage(c->pg));
             return;
         }
-        c->prepared[i] = true;
-        owe(c, (struct owed){ OWED_PREPARE, NULL, st });
     }
     c->unsynced = true;
     conn_flush(c);
@@ -321,19 +347,35 @@ static void sync_now(struct conn *c)
     c->unflushed = true;
 }
 
+/* One execution for all of the list: each parameter is the array of their values. */
+static bool send_together(struct conn *c, const struct op *list)
+{
+    const struct statement *st = list->statement;
+    struct arena arena = { 0 };
+    const char **arrays = arena_alloc(&arena, (size_t)st->param_count * sizeof *arrays);
+    for (int i = 0; i < st->param_count; i++) {
+        struct buf out = { .arena = &arena };
+        for (const struct op *op = list; op; op = op->next)
+            array_text_add(&out, op->values[i]);
+        arrays[i] = array_text_end(&out);
+    }
+    bool sent = PQsendQueryPrepared(c->pg, st->together_name, st->param_count, arrays, NULL, NULL, 0);
+    arena_release(&arena);
+    return sent;
+}
+
 static bool send_op(struct conn *c, struct op *op)
 {
     const struct statement *st = op->statement;
     if (!st) {
         if (!PQsendQueryParams(c->pg, op->plain, 0, NULL, NULL, NULL, NULL, 0))
             return false;
+    } else if (op->next) {
+        if (!send_together(c, op))
+            return false;
     } else {
-        if (!c->prepared[st->index]) {
-            if (!PQsendPrepare(c->pg, st->name, st->sql, 0, NULL))
-                return false;
-            c->prepared[st->index] = true;
-            owe(c, (struct owed){ OWED_PREPARE, op, st });
-        }
+        if (!c->prepared[st->index] && !prepare(c, op, st, st->name, st->sql))
+            return false;
         if (!PQsendQueryPrepared(c->pg, st->name, st->param_count, op->values, NULL, NULL, 0))
             return false;
     }
@@ -355,8 +397,10 @@ static enum err transmit(struct conn *c, struct op *op)
         conn_lost(c, PQerrorMessage(c->pg));
         return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
     }
-    op->sent = true;
-    c->in_flight++;
+    for (struct op *each = op; each; each = each->next) {
+        each->sent = true;
+        c->in_flight++;
+    }
     if (op->alone)
         sync_now(c);
     return OK;
@@ -366,20 +410,46 @@ enum err conn_send(struct conn *c, struct op *op)
 {
     if (!conn_usable(c))
         return ERR_DATABASE_UNAVAILABLE;
-    if (c->in_flight < window[c->lane])
+    if (c->lane != LANE_READ && c->in_flight < window[c->lane])
         return transmit(c, op);
     enqueue(c, op);
     return OK;
 }
 
-/* Sends what the window has room for again; what nobody waits for is dropped. */
+/* Takes those behind `op` in the queue that can be executed together with it. */
+static void gather(struct conn *c, struct op *op)
+{
+    struct op **at = &c->queue, *last = op;
+    c->queue_last = NULL;
+    for (int count = 1; *at;) {
+        struct op *other = *at;
+        if (count < MOST_TOGETHER && other->statement == op->statement && !other->alone && other->done) {
+            *at = other->next;
+            c->queued--;
+            other->next = NULL;
+            last = last->next = other;
+            count++;
+        } else {
+            c->queue_last = other;
+            at = &other->next;
+        }
+    }
+}
+
+/* Sends what the window has room for; what nobody waits for is dropped. */
 static void send_queued(struct conn *c)
 {
     while (c->queue && c->in_flight < window[c->lane] && conn_usable(c)) {
         struct op *op = dequeue(c);
-        enum err err = op->done ? transmit(c, op) : OK;
-        if (err != OK || !op->sent)
-            op_finish(c, op, NULL, err);
+        if (!op->done) {
+            op_finish(c, op, NULL, OK);
+            continue;
+        }
+        if (op->statement && op->statement->together && !op->alone)
+            gather(c, op);
+        enum err err = transmit(c, op);
+        if (err != OK)
+            ops_fail(c, op, err);
     }
 }
 
@@ -387,10 +457,9 @@ void conn_flush(struct conn *c)
 {
     if (c->state != CONN_READY)
         return;
-    bool enough = c->lane == LANE_READ && c->batches >= MOST_BATCHES;
-    if (enough && !(c->watch.events & EPOLLOUT))
-        return;
-    if (c->unsynced && !enough)
+    if (c->lane == LANE_READ && c->batches < MOST_BATCHES)
+        send_queued(c);
+    if (c->unsynced)
         sync_now(c);
     if (!c->unflushed)
         return;
@@ -464,6 +533,39 @@ static void preparation_done(struct conn *c, const struct owed *o)
     PQclear(r);
 }
 
+/* Each gets its own row of the result, which they share; its first column says whose a row is. */
+static void together_done(struct conn *c, struct op *list, PGresult *r)
+{
+    int rows[MOST_TOGETHER], ops = 0;
+    for (const struct op *op = list; op; op = op->next)
+        rows[ops++] = -1;
+    for (int row = PQntuples(r) - 1; row >= 0; row--) {
+        int n = atoi(PQgetvalue(r, row, 0));
+        assert(n >= 1 && n <= ops);
+        rows[n - 1] = row;
+    }
+    int *sharers = malloc(sizeof *sharers);
+    *sharers = ops;
+    ops = 0;
+    for (struct op *op = list, *next; op; op = next) {
+        next = op->next;
+        op->sharers = sharers;
+        op->first = rows[ops++];
+        op->count = op->first >= 0;
+        op_finish(c, op, r, OK);
+    }
+}
+
+/* None of them was done, and none is to blame for sure: each is sent alone. */
+static void not_together(struct conn *c, struct op *list)
+{
+    for (struct op *op = list, *next; op; op = next) {
+        next = op->next;
+        op->next = c->again;
+        c->again = op;
+    }
+}
+
 static void statement_done(struct conn *c, struct op *op)
 {
     PGresult *r = c->held;
@@ -473,12 +575,16 @@ static void statement_done(struct conn *c, struct op *op)
         if (op->writes) { /* done, but the server commits when it comes to the sync */
             c->done = op;
             c->done_result = r;
+        } else if (op->next) {
+            together_done(c, op, r);
         } else {
             op_finish(c, op, r, OK);
         }
         return;
     }
-    if (status == PGRES_PIPELINE_ABORTED && !op->unprepared && op->done && !op->alone) {
+    if (op->next) {
+        not_together(c, op);
+    } else if (status == PGRES_PIPELINE_ABORTED && !op->unprepared && op->done && !op->alone) {
         op->next = c->again; /* another's error: it was not run; send it alone */
         c->again = op;
     } else {
@@ -561,7 +667,8 @@ static void conn_receive(struct conn *c)
         conn_lost(c, PQerrorMessage(c->pg));
     if (c->again)
         send_again(c);
-    send_queued(c);
+    if (c->lane != LANE_READ)
+        send_queued(c);
     if (c->stale && c->state == CONN_READY && !c->owed_count)
         conn_lost(c, "the tables have changed: it is made anew");
 }

@@ -19,7 +19,7 @@ struct op {
     const struct statement *statement; /* NULL: `plain` */
     const char *plain;                 /* BEGIN and its like */
     const char *const *values;         /* of the parameters; borrowed from the request that waits */
-    /* Called once. `result` is NULL exactly when `err` is not OK; it belongs to the callee. */
+    /* Called once. `result` is NULL exactly when `err` is not OK; the callee releases it. */
     void (*done)(struct op *op, PGresult *result, enum err err);
     void *user;
     const struct render *render; /* how its rows become the answer; with the call's memory */
@@ -28,14 +28,18 @@ struct op {
     bool alone;                  /* has a sync of its own, so that no other statement's error reaches it */
     bool retryable;              /* failed only because of another transaction */
     enum err unprepared;         /* why its preparation failed; OK: it did not */
+    int *sharers;                /* how many operations still use the result; NULL: it is this one's alone */
+    int first, count;            /* of a shared result's rows, those of this operation */
 };
+
+void result_release(PGresult *result, int *sharers);
 
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_READY };
 
 /* What the server owes us, in order. */
 struct owed {
     enum { OWED_PREPARE, OWED_RESULT, OWED_SYNC } kind;
-    struct op *op; /* NULL: preparation at the start */
+    struct op *op; /* a list by `next` when they are executed together; NULL: preparation at the start */
     const struct statement *statement;
 };
 
@@ -51,7 +55,7 @@ struct conn {
     PGresult *held;  /* the result of the statement at the head, until it is complete */
     struct op *done; /* a write that was done; its commit comes with the sync behind it */
     PGresult *done_result;
-    struct op *queue, *queue_last; /* not sent yet: the window is full */
+    struct op *queue, *queue_last; /* not sent yet: the window is full, or reads that wait for others */
     int queued;
     struct op *again; /* aborted by another's error in their batch: to be sent alone */
     bool *prepared;   /* by statement index */
@@ -70,9 +74,9 @@ void conn_connect(struct conn *c);
 void conn_close(struct conn *c);
 
 bool conn_usable(const struct conn *c);
-/* Sends the statement, or queues it while enough are under way: one that nobody waits for any more is then
- * never run. On an error the operation is still the caller's: ERR_DATABASE_UNAVAILABLE, nothing was done;
- * ERR_OUTCOME_UNKNOWN, a write broke off. */
+/* Sends the statement, or queues it while enough are under way, or to be sent with others by conn_flush: one
+ * that nobody waits for any more is then never run. On an error the operation is still the caller's:
+ * ERR_DATABASE_UNAVAILABLE, nothing was done; ERR_OUTCOME_UNKNOWN, a write broke off. */
 enum err conn_send(struct conn *c, struct op *op) must_check;
 /* Ends the batch and pushes it to the socket; once a turn. */
 void conn_flush(struct conn *c);

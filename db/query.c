@@ -67,7 +67,7 @@ static void reply_done(struct op *op, PGresult *result, enum err err)
     struct call *c = op->user;
     c->op = NULL;
     if (err == OK)
-        err = rows_reply(c, op->render, op->statement, rows_keep(c, result));
+        err = rows_reply(c, op->render, op->statement, rows_keep(c, op, result));
     call_answer(c, err);
 }
 
@@ -166,7 +166,7 @@ enum err db_rows_from(struct call *c, const struct statement *st, const struct f
     if (conn && conn != c->tx)
         lane_give(c->loop->db, conn);
     if (err == OK)
-        *rows = rows_keep(c, result);
+        *rows = rows_keep(c, op, result); /* which lives until this coroutine waits again */
     return err;
 }
 

@@ -11,13 +11,16 @@
 struct rows {
     struct rows *next;
     PGresult *result;
+    int *sharers;
+    int first, count; /* of the result's rows, those that are ours */
 };
 
-struct rows *rows_keep(struct call *c, PGresult *result)
+struct rows *rows_keep(struct call *c, const struct op *op, PGresult *result)
 {
     struct rows *r = arena_alloc(&c->arena, sizeof *r);
-    r->result = result;
-    r->next = c->rows;
+    *r = (struct rows){ c->rows, result, op->sharers, op->first, op->count };
+    if (!op->sharers)
+        r->count = PQntuples(result);
     c->rows = r;
     return r;
 }
@@ -28,12 +31,12 @@ void rows_release(struct call *c, struct rows *r)
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
-    PQclear(r->result);
+    result_release(r->result, r->sharers);
 }
 
 int rows_count(const struct rows *r)
 {
-    return PQntuples(r->result);
+    return r->count;
 }
 
 static int column(const struct rows *r, const char *name)
@@ -48,12 +51,13 @@ static int column(const struct rows *r, const char *name)
 const char *rows_text(const struct rows *r, int row, const char *name)
 {
     int col = column(r, name);
+    row += r->first;
     return PQgetisnull(r->result, row, col) ? NULL : PQgetvalue(r->result, row, col);
 }
 
 size_t rows_bytes(const struct rows *r, int row, const char *name)
 {
-    return (size_t)PQgetlength(r->result, row, column(r, name));
+    return (size_t)PQgetlength(r->result, r->first + row, column(r, name));
 }
 
 /* ---- values ---- */
@@ -162,7 +166,7 @@ void rows_json(struct buf *out, const struct rows *r, int row)
         buf_char(out, '"');
         buf_text(out, name);
         buf_text(out, "\":");
-        put_value(out, res, row, col);
+        put_value(out, res, r->first + row, col);
         before = ',';
     }
     buf_char(out, '}');

@@ -4,9 +4,10 @@
 
 #include <libpq-fe.h>
 
+#include "db/conn.h"
 #include "server/call.h"
 
-/* Takes over the result; released with the call. */
-struct rows *rows_keep(struct call *c, PGresult *result);
+/* Takes over the part of the result that is the operation's; released with the call. */
+struct rows *rows_keep(struct call *c, const struct op *op, PGresult *result);
 
 #endif

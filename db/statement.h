@@ -15,6 +15,10 @@ enum shape { SHAPE_ONE, SHAPE_LIST, SHAPE_NONE };
 
 struct statement {
     const char *name, *sql;
+    /* The same for several requests in one execution: every parameter is a text[] with one item a request,
+     * and the first column, _n, says to which request (from 1) the row belongs. NULL: there is no such form.
+     */
+    const char *together_name, *together;
     int index;
     enum lane lane;
     enum shape shape;

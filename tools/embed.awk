@@ -5,6 +5,7 @@
 # with its lane (:read, :write, :slow) and its shape (:one, :list, :none). Parameters are written :name and become $1, $2, ...
 # The first one is always the owner, unless the line says :unowned. PostgreSQL refuses a statement that takes a parameter and
 # does not use it, so a statement cannot forget its owner.
+# A :read :one statement gets a second text that answers many requests at once: `.together` in db/statement.h.
 # Lines under "-- part: columns" are put wherever a later line of the file says {columns}.
 
 BEGIN { count = 0 }
@@ -43,13 +44,25 @@ function number_params(line,    out, rest, before, name, prev) {
     return out rest
 }
 
+# The statement for a list of parameters at once: each becomes an array, and a hidden first column says whose row it is.
+function together(    i, arrays, names, inner) {
+    inner = sql
+    for (i = params; i > 0; i--) {
+        gsub("[$]" i, "q.p" i, inner)
+        arrays = "$" i "::text[]" (arrays == "" ? "" : ", ") arrays
+        names = "p" i ", " names
+    }
+    return c_string("select q.n as _n, r.* from unnest(" arrays ") with ordinality as q (" names "n) cross join lateral (") inner c_string(") as r")
+}
+
 function finish_statement() {
     if (name == "")
         return
     declarations = declarations "extern const struct statement " toupper(name) ";\n"
     definitions = definitions "static const char *const " name "_params[] = { " (params ? param_list : "NULL") " };\n" \
         "const struct statement " toupper(name) " = {\n    .name = \"" name "\",\n    .index = " count \
-        ",\n    .lane = " lane ",\n    .shape = " shape ",\n    .owned = " (owned ? "true" : "false") ",\n    .param_count = " params ",\n    .params = " name "_params,\n    .sql =\n" sql "};\n\n"
+        ",\n    .lane = " lane ",\n    .shape = " shape ",\n    .owned = " (owned ? "true" : "false") ",\n    .param_count = " params ",\n    .params = " name "_params,\n    .sql =\n" sql \
+        (lane == "LANE_READ" && shape == "SHAPE_ONE" ? "    ,\n    .together_name = \"" name "_together\",\n    .together =\n" together() : "") "};\n\n"
     list = list "    &" toupper(name) ",\n"
     count++
     name = ""

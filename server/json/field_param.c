@@ -1,23 +1,15 @@
 /* Decoded fields as parameters of statements: the texts that PostgreSQL reads. */
 #include "server/json/field.h"
 
+#include "core/array_text.h"
 #include "core/cursor.h"
 
 static const char *array_literal(const struct texts *list, struct arena *arena)
 {
     struct buf out = { .arena = arena };
-    buf_char(&out, '{');
-    for (size_t i = 0; i < list->count; i++) {
-        buf_text(&out, i ? ",\"" : "\"");
-        for (const char *c = list->items[i]; *c; c++) {
-            if (*c == '"' || *c == '\\')
-                buf_char(&out, '\\');
-            buf_char(&out, *c);
-        }
-        buf_char(&out, '"');
-    }
-    buf_char(&out, '}');
-    return buf_string(&out);
+    for (size_t i = 0; i < list->count; i++)
+        array_text_add(&out, list->items[i]);
+    return array_text_end(&out);
 }
 
 static void put_object(struct buf *out, const struct field *table, const void *values);

@@ -2,6 +2,7 @@
  * nothing of theirs. */
 #include <check.h>
 
+#include "core/array_text.h"
 #include "db/admin.h"
 #include "db/statement.h"
 #include "server/log.h"
@@ -122,6 +123,35 @@ static const char *value_of(const char *param, Oid type, enum variant v, const c
 
 /* ---- running ---- */
 
+/* Executed for three at once, of whom only the second is the caller, it must give the second the same row. */
+static void check_together(const struct statement *st, const char *const *values, const PGresult *alone)
+{
+    struct arena arena = { 0 };
+    const char *arrays[MOST_PARAMS];
+    for (int i = 0; i < st->param_count; i++) {
+        bool owner = strcmp(st->params[i], "owner") == 0;
+        struct buf out = { .arena = &arena };
+        array_text_add(&out, owner ? "nobody" : values[i]);
+        array_text_add(&out, values[i]);
+        array_text_add(&out, owner ? "no \"body\"" : values[i]);
+        arrays[i] = array_text_end(&out);
+    }
+    PGresult *r = PQexecPrepared(pg, st->together_name, st->param_count, arrays, NULL, NULL, 0);
+    owned_ok(pg, r, st->together_name);
+    ck_assert_int_eq(PQntuples(r), PQntuples(alone));
+    ck_assert_int_eq(PQnfields(r), PQnfields(alone) + 1);
+    ck_assert_str_eq(PQfname(r, 0), "_n");
+    for (int row = 0; row < PQntuples(r); row++) {
+        ck_assert_str_eq(PQgetvalue(r, row, 0), "2");
+        for (int col = 0; col < PQnfields(alone); col++) {
+            ck_assert_str_eq(PQfname(r, col + 1), PQfname(alone, col));
+            ck_assert_str_eq(PQgetvalue(r, row, col + 1), PQgetvalue(alone, row, col));
+        }
+    }
+    PQclear(r);
+    arena_release(&arena);
+}
+
 static PGresult *run(const struct statement *st, const char *caller, enum variant v)
 {
     static char texts[MOST_PARAMS][VALUE_SIZE];
@@ -137,6 +167,8 @@ static PGresult *run(const struct statement *st, const char *caller, enum varian
     PQclear(about);
     PGresult *r = PQexecPrepared(pg, st->name, st->param_count, values, NULL, NULL, 0);
     owned_ok(pg, r, st->name);
+    if (st->together)
+        check_together(st, values, r);
     return r;
 }
 
@@ -178,10 +210,10 @@ static bool is_silent(const struct statement *st)
     return false;
 }
 
-static void prepare(const struct statement *st)
+static void prepare(const char *statement_name, const char *sql)
 {
-    PGresult *r = PQprepare(pg, st->name, st->sql, 0, NULL);
-    owned_ok(pg, r, st->name);
+    PGresult *r = PQprepare(pg, statement_name, sql, 0, NULL);
+    owned_ok(pg, r, statement_name);
     PQclear(r);
 }
 
@@ -195,8 +227,11 @@ static void setup(void)
     PQsetNoticeProcessor(pg, database_silence, NULL);
     owned_run(pg, "set search_path = daybook, public");
     owned_fill(pg);
-    for (int i = 0; i < statements_count; i++)
-        prepare(statements[i]);
+    for (int i = 0; i < statements_count; i++) {
+        prepare(statements[i]->name, statements[i]->sql);
+        if (statements[i]->together)
+            prepare(statements[i]->together_name, statements[i]->together);
+    }
 }
 
 static void teardown(void)
@@ -257,7 +292,7 @@ START_TEST(a_statement_that_forgets_its_owner_is_found)
         struct statement st = leaks[i];
         st.param_count = 2;
         st.params = params;
-        prepare(&st);
+        prepare(st.name, st.sql);
         struct seen seen = observe(&st, BOB, ALL_THEIRS);
         ck_assert_msg((seen.shows || seen.changes) == found[i], "%s", st.name);
     }
