@@ -90,7 +90,7 @@ struct field_input {
     const char *body; /* NULL: there is none */
     size_t body_len;
     int depth_limit;
-    const char *now;       /* RFC 3339, for the fallback "now" */
+    const char *now;       /* as a KIND_TIME is kept, for the fallback "now" */
     uint64_t cursor_scope; /* what a cursor must have been made for: see core/cursor.h */
 };
 

@@ -100,7 +100,7 @@ static enum err decode_all(const char *body, size_t len, const struct pairs *pat
                                                      .body = heap,
                                                      .body_len = len,
                                                      .depth_limit = 8,
-                                                     .now = "2026-06-04T12:00:00+02:00",
+                                                     .now = "2026-06-04T10:00:00.000000Z",
                                                      .cursor_scope = 7 },
                               &arena, &in, &problem);
     free(heap);
