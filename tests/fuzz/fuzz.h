@@ -60,7 +60,7 @@ static const struct field fuzz_point_fields[] = {
         FIELD(from, KIND_TAGS, struct fuzz_in, tags, .min = 1, .max = 4, .item_max = 8),                \
         FIELD(from, KIND_UUIDS, struct fuzz_in, uuids, .max = 4)
 
-static const char fuzz_now[] = "2026-06-04T10:00:00Z";
+static const char fuzz_now[] = "2026-06-04T10:00:00.000000Z";
 
 /* What every refusal has: a detail or bad fields, and a document that says so in valid UTF-8. */
 static inline void fuzz_check_problem(enum err e, const struct problem *p, struct arena *arena)
