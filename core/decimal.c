@@ -125,16 +125,29 @@ enum decimal_read decimal_parse(const char *text, struct decimal *out)
     return !decimal_is_valid(*out) ? DECIMAL_TOO_LARGE : r.cut ? DECIMAL_ROUNDED : DECIMAL_EXACT;
 }
 
-/* Writes backwards from the end, with `digits` behind the point; returns the start. */
+/* Up to 10^18. */
+static uint64_t power_of_ten(int exponent)
+{
+    uint64_t power = 1;
+    while (exponent-- > 0)
+        power *= 10;
+    return power;
+}
+
+/* Writes backwards from the end, with `digits` behind the point; returns the start. The digits are taken from
+ * words of 64 bits, 18 at a time: to divide 128 bits is slow. */
 static char *put_backwards(char *end, magnitude m, int digits)
 {
-    for (int i = 0; i < digits; i++, m /= 10)
-        *--end = (char)('0' + (int)(m % 10));
-    if (digits > 0)
-        *--end = '.';
+    int place = 0;
     do {
-        *--end = (char)('0' + (int)(m % 10));
-        m /= 10;
+        bool more = m > UINT64_MAX;
+        uint64_t part = (uint64_t)(more ? m % ONE : m);
+        m = more ? m / ONE : 0;
+        for (int i = 0; more ? i < DECIMAL_SCALE : part > 0 || place <= digits; i++, part /= 10) {
+            if (place++ == digits && digits > 0)
+                *--end = '.';
+            *--end = (char)('0' + (int)(part % 10));
+        }
     } while (m > 0);
     return end;
 }
@@ -156,18 +169,11 @@ void decimal_text(struct decimal d, char out[DECIMAL_TEXT_SIZE])
         return;
     }
     magnitude m = magnitude_of(d);
-    int digits = DECIMAL_SCALE;
-    for (; digits > 0 && m % 10 == 0; digits--)
-        m /= 10;
-    put(d, m, digits, out);
-}
-
-static magnitude power_of_ten(int exponent)
-{
-    magnitude power = 1;
-    while (exponent-- > 0)
-        power *= 10;
-    return power;
+    uint64_t fraction = (uint64_t)(m % ONE);
+    int digits = fraction ? DECIMAL_SCALE : 0;
+    for (; digits > 0 && fraction % 10 == 0; digits--)
+        fraction /= 10;
+    put(d, m / power_of_ten(DECIMAL_SCALE - digits), digits, out);
 }
 
 void decimal_fixed(struct decimal d, int digits, char out[DECIMAL_TEXT_SIZE])
@@ -241,9 +247,9 @@ struct decimal decimal_mul(struct decimal a, struct decimal b)
                      round_half_even(cut, (rest > ONE / 2) - (rest < ONE / 2)));
 }
 
-/* |a| times 10^18 by |b|, bit by bit as on paper: divisions are rare (an average entry after an add), and
- * this is easy to see to be right. The rest stays below the divisor, which is below 2^127, so doubling it
- * fits. */
+/* |a| times 10^18 by |b|: by the processor where it fits 128 bits, as small amounts do, else bit by bit as on
+ * paper, which is rare and easy to see to be right. The rest stays below the divisor, which is below 2^127,
+ * so doubling it fits. */
 struct decimal decimal_div(struct decimal a, struct decimal b)
 {
     if (!decimal_is_valid(a) || !decimal_is_valid(b) || b.units == 0)
@@ -252,7 +258,13 @@ struct decimal decimal_div(struct decimal a, struct decimal b)
     multiply(magnitude_of(a), ONE, words);
     const magnitude divisor = magnitude_of(b);
     magnitude quotient = 0, rest = 0;
-    for (int bit = 191; bit >= 0; bit--) { /* 127 bits times 60 */
+    const bool fits = !words[2] && !words[3];
+    if (fits) {
+        const magnitude whole = (magnitude)words[1] << 64 | words[0];
+        quotient = whole / divisor;
+        rest = whole % divisor;
+    }
+    for (int bit = fits ? -1 : 191; bit >= 0; bit--) { /* 127 bits times 60 */
         rest = rest << 1 | (words[bit / 64] >> (bit % 64) & 1);
         if (quotient >= limit)
             return not_valid;

@@ -3,6 +3,13 @@
 
 #include "core/utf8.h"
 
+/* They change the direction of what follows, so that a reader sees another text than the model. */
+static bool turns(uint32_t c)
+{
+    return c == 0x200e || c == 0x200f || c == 0x061c || (c >= 0x202a && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
+}
+
 void line_text(struct buf *out, const char *text, size_t max)
 {
     size_t count = 0, fits = out->len; /* where the text would end if it had to be cut */
@@ -10,7 +17,7 @@ void line_text(struct buf *out, const char *text, size_t max)
     while (*text) {
         const char *at = text;
         uint32_t c = utf8_next(&text);
-        if (utf8_is_space(c) || utf8_is_control(c)) {
+        if (utf8_is_space(c) || utf8_is_control(c) || turns(c)) {
             gap = count > 0;
             continue;
         }

@@ -22,4 +22,7 @@ void time_text_full(int64_t us, char out[TIME_TEXT_SIZE]);
 /* For answers: without the fraction when it is zero. */
 void time_text_short(int64_t us, char out[TIME_TEXT_SIZE]);
 
+/* The number of its UTC day since 1970-01-01; before that below zero. */
+int64_t time_day(int64_t us);
+
 #endif

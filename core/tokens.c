@@ -3,22 +3,16 @@
 
 enum sort { LETTER, DIGIT, SPACE, OTHER };
 
-static enum sort sort_of(unsigned char c)
-{
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
-        return LETTER;
-    return c >= '0' && c <= '9' ? DIGIT : c == ' ' ? SPACE : OTHER;
-}
-
-static size_t weight_of(enum sort sort, unsigned char c)
-{
-    if (sort == LETTER)
-        return c <= 'Z' ? 2 : 1;
-    if (c < 0x80)
-        return 1;
-    /* The lead byte pays for the whole character. */
-    return c < 0xc0 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
-}
+/* Of every byte; the lead byte of a character pays for the whole of it. */
+static const struct {
+    unsigned char sort, weight;
+} bytes[256] = {
+    ['a' ... 'z'] = { LETTER, 1 },  ['A' ... 'Z'] = { LETTER, 2 },  ['0' ... '9'] = { DIGIT, 1 },
+    [' '] = { SPACE, 1 },           [0 ... 31] = { OTHER, 1 },      ['!' ... '/'] = { OTHER, 1 },
+    [':' ... '@'] = { OTHER, 1 },   ['[' ... '`'] = { OTHER, 1 },   ['{' ... 0x7f] = { OTHER, 1 },
+    [0x80 ... 0xbf] = { OTHER, 0 }, [0xc0 ... 0xdf] = { OTHER, 1 }, [0xe0 ... 0xef] = { OTHER, 2 },
+    [0xf0 ... 0xff] = { OTHER, 3 },
+};
 
 /* What a run costs whose characters weigh `weight` together. */
 static size_t run_cost(enum sort sort, size_t weight)
@@ -40,10 +34,10 @@ size_t tokens_estimate(const char *text, size_t len)
 {
     size_t tokens = 0;
     for (size_t i = 0; i < len;) {
-        enum sort sort = sort_of((unsigned char)text[i]);
+        enum sort sort = bytes[(unsigned char)text[i]].sort;
         size_t weight = 0;
-        for (; i < len && sort_of((unsigned char)text[i]) == sort; i++)
-            weight += weight_of(sort, (unsigned char)text[i]);
+        for (; i < len && bytes[(unsigned char)text[i]].sort == sort; i++)
+            weight += bytes[(unsigned char)text[i]].weight;
         tokens += run_cost(sort, weight);
     }
     return tokens;

@@ -91,6 +91,46 @@ static void take_objects(struct decoder *d, const struct field *f, const struct 
     *out = (struct objects){ .count = count, .items = items };
 }
 
+static void take_numbers(struct decoder *d, const struct field *f, const struct place *at, const json_t *list,
+                         struct texts *out)
+{
+    const struct field each = { .kind = KIND_NUMBER, .above_zero = f->above_zero };
+    size_t count = json_array_size(list);
+    if (!value_count(d, f, at, count))
+        return;
+    const char **items = arena_zero(d->arena, count * sizeof *items);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(list, i);
+        struct place item = { .up = at, .index = i };
+        const char *lexeme = parse_number(value);
+        if (lexeme)
+            value_number(d, &each, &item, lexeme, &items[i]);
+        else
+            wrong_type(d, &item, "a number", value);
+    }
+    *out = (struct texts){ .count = count, .items = items };
+}
+
+static void take_json(struct decoder *d, const struct field *f, const struct place *at, const json_t *value,
+                      void *member);
+
+static void take_map(struct decoder *d, const struct field *f, const struct place *at, const json_t *object,
+                     struct objects *out)
+{
+    size_t count = json_object_size(object);
+    if (!value_count(d, f, at, count))
+        return;
+    char *items = arena_zero(d->arena, count * f->sub_size), *item = items;
+    for (void *i = json_object_iter((json_t *)object); i; i = json_object_iter_next((json_t *)object, i)) {
+        const char *name = arena_text(d->arena, json_object_iter_key(i));
+        struct place here = { .up = at, .name = name };
+        value_text(d, &f->sub[0], &here, name, item + f->sub[0].offset);
+        take_json(d, &f->sub[1], &here, json_object_iter_value(i), item + f->sub[1].offset);
+        item += f->sub_size;
+    }
+    *out = (struct objects){ .count = count, .items = items };
+}
+
 static void take_json(struct decoder *d, const struct field *f, const struct place *at, const json_t *value,
                       void *member)
 {
@@ -122,6 +162,14 @@ static void take_json(struct decoder *d, const struct field *f, const struct pla
     case KIND_OBJECTS:
         if ((fits = json_is_array(value)))
             take_objects(d, f, at, value, member);
+        break;
+    case KIND_NUMBERS:
+        if ((fits = json_is_array(value)))
+            take_numbers(d, f, at, value, member);
+        break;
+    case KIND_MAP:
+        if ((fits = json_is_object(value)))
+            take_map(d, f, at, value, member);
         break;
     default:
         if ((fits = (text = json_text(d, value))))

@@ -30,13 +30,17 @@ enum field_kind {
     KIND_BOOL,    /* const char *: "true" or "false" */
     KIND_TIME,    /* const char *: RFC 3339, kept as UTC "2026-06-04T10:00:00.000000Z" */
     KIND_UUID,    /* const char *: lower case */
+    KIND_NAME,    /* const char *: 1 to 64 letters, digits and _.- of ASCII, the first a letter or a digit */
     KIND_CHOICE,  /* const char *: one of `choices` */
     KIND_TEXTS,   /* struct texts: min..max lines of 1..item_max characters, none twice */
     KIND_TAGS,    /* struct texts: the same, without commas and tabs; in a query "a,b" */
+    KIND_NUMBERS, /* struct texts: min..max numbers, digit for digit; body only */
     KIND_UUIDS,   /* struct texts: min..max UUIDs, none twice; in a query "a,b" */
     KIND_OBJECT,  /* struct x *: a struct described by `sub`; body only */
     KIND_OBJECTS, /* struct objects: min..max of them; body only */
-    KIND_CURSOR,  /* struct cursor_values; `sub`, where given, says what each of its values must be */
+    KIND_MAP, /* struct objects: an object with names of the caller's, min..max of them; `sub` has two rows:
+               * the first takes the name, the second the value; body only */
+    KIND_CURSOR, /* struct cursor_values; `sub`, where given, says what each of its values must be */
 };
 
 #define FIELD_NO_INT INT64_MIN
@@ -57,6 +61,7 @@ struct field {
     enum field_kind kind;
     size_t offset;
     bool required;
+    bool above_zero; /* of a number, or of each of a list */
     int64_t min, max;
     int64_t item_max;
     const char *const *choices; /* NULL-terminated */

@@ -14,6 +14,33 @@ static const char *array_literal(const struct texts *list, struct arena *arena)
 
 static void put_object(struct buf *out, const struct field *table, const void *values);
 
+static void put_value(struct buf *out, const struct field *f, const void *member);
+
+static void put_map(struct buf *out, const struct field *f, const struct objects *map)
+{
+    buf_char(out, '{');
+    for (size_t i = 0; i < map->count; i++) {
+        const char *item = (const char *)map->items + i * f->sub_size;
+        if (i)
+            buf_char(out, ',');
+        put_value(out, &f->sub[0], item + f->sub[0].offset);
+        buf_char(out, ':');
+        put_value(out, &f->sub[1], item + f->sub[1].offset);
+    }
+    buf_char(out, '}');
+}
+
+static void put_numbers(struct buf *out, const struct texts *list)
+{
+    buf_char(out, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        if (i)
+            buf_char(out, ',');
+        buf_text(out, list->items[i]);
+    }
+    buf_char(out, ']');
+}
+
 static void put_objects(struct buf *out, const struct field *f, const struct objects *list)
 {
     buf_char(out, '[');
@@ -69,6 +96,18 @@ static void put_value(struct buf *out, const struct field *f, const void *member
     case KIND_OBJECTS:
         if (((const struct objects *)member)->items)
             put_objects(out, f, member);
+        else
+            buf_text(out, "null");
+        break;
+    case KIND_MAP:
+        if (((const struct objects *)member)->items)
+            put_map(out, f, member);
+        else
+            buf_text(out, "null");
+        break;
+    case KIND_NUMBERS:
+        if (((const struct texts *)member)->items)
+            put_numbers(out, member);
         else
             buf_text(out, "null");
         break;
@@ -128,7 +167,12 @@ const char *field_param(const struct field *table, const void *values, const cha
             return NULL;
         break;
     case KIND_OBJECTS:
+    case KIND_MAP:
         if (!((const struct objects *)member)->items)
+            return NULL;
+        break;
+    case KIND_NUMBERS:
+        if (!((const struct texts *)member)->items)
             return NULL;
         break;
     case KIND_CURSOR:

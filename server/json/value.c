@@ -10,7 +10,7 @@
 #include "core/uuid.h"
 #include "server/json/parse.h"
 
-enum { NAME_SHOWN = 64, PLACES_SHOWN = 100 };
+enum { NAME_SHOWN = 64, PLACES_SHOWN = 100, NAME_MAX_CHARS = 64 };
 
 const char *const value_expected[] = {
     [KIND_TEXT] = "a text",
@@ -20,12 +20,15 @@ const char *const value_expected[] = {
     [KIND_BOOL] = "true or false",
     [KIND_TIME] = "a time as text",
     [KIND_UUID] = "a UUID as text",
+    [KIND_NAME] = "a name as text",
     [KIND_CHOICE] = "a text",
     [KIND_TEXTS] = "a list of texts",
     [KIND_TAGS] = "a list of texts",
+    [KIND_NUMBERS] = "a list of numbers",
     [KIND_UUIDS] = "a list of UUIDs",
     [KIND_OBJECT] = "an object",
     [KIND_OBJECTS] = "a list of objects",
+    [KIND_MAP] = "an object",
     [KIND_CURSOR] = "a cursor as text",
 };
 
@@ -153,6 +156,18 @@ static void take_time(struct decoder *d, const struct place *at, const char *tex
     *out = arena_copy(d->arena, full, TIME_TEXT_SIZE - 1);
 }
 
+static void take_name(struct decoder *d, const struct place *at, const char *text, const char **out)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    size_t len = strspn(text, letters);
+    if (text[len] || len < 1 || len > NAME_MAX_CHARS || strchr("-._", text[0]))
+        value_bad(d, at, FAULT_INVALID_NAME,
+                  "must be 1 to %d letters, digits, _ . or - of ASCII, and begin with a letter or a digit",
+                  NAME_MAX_CHARS);
+    else
+        *out = text;
+}
+
 static void take_choice(struct decoder *d, const struct field *f, const struct place *at, const char *text,
                         const char **out)
 {
@@ -220,8 +235,10 @@ static void take_int(struct decoder *d, const struct field *f, const struct plac
 static void take_number(struct decoder *d, const struct field *f, const struct place *at, const char *lexeme,
                         const char **out)
 {
-    double value = f->min || f->max ? strtod(lexeme, NULL) : 0;
-    if ((f->min || f->max) && (value < (double)f->min || (has_max(f) && value > (double)f->max)))
+    double value = f->min || f->max || f->above_zero ? strtod(lexeme, NULL) : 0;
+    if (f->above_zero && value <= 0)
+        value_bad(d, at, FAULT_OUT_OF_RANGE, "must be above zero, is %s", lexeme);
+    else if ((f->min || f->max) && (value < (double)f->min || (has_max(f) && value > (double)f->max)))
         value_bad(d, at, FAULT_OUT_OF_RANGE, "must be %s, is %s", range_text(d, f), lexeme);
     else
         *out = arena_text(d->arena, lexeme);
@@ -364,6 +381,9 @@ void value_text(struct decoder *d, const struct field *f, const struct place *at
         break;
     case KIND_UUID:
         (void)check_uuid(d, at, text, member);
+        break;
+    case KIND_NAME:
+        take_name(d, at, text, member);
         break;
     case KIND_CHOICE:
         take_choice(d, f, at, text, member);

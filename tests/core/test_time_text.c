@@ -117,6 +117,19 @@ START_TEST(what_is_outside_the_years_becomes_the_nearest_instant_inside)
 }
 END_TEST
 
-UNIT_MAIN("time_text", every_valid_time_is_read_and_written_as_the_data_says, everything_else_is_refused,
-          a_changed_byte_never_reads_as_the_same_instant, every_day_of_the_calendar_follows_the_day_before_it,
-          full_texts_sort_as_the_instants_do, what_is_outside_the_years_becomes_the_nearest_instant_inside)
+START_TEST(a_day_is_that_of_utc)
+{
+    const int64_t day = INT64_C(86400000000);
+    ck_assert_int_eq(time_day(0), 0);
+    ck_assert_int_eq(time_day(day - 1), 0);
+    ck_assert_int_eq(time_day(day), 1);
+    ck_assert_int_eq(time_day(-1), -1);
+    ck_assert_int_eq(time_day(-day), -1);
+    ck_assert_int_eq(time_day(-day - 1), -2);
+}
+END_TEST
+
+UNIT_MAIN("time_text", a_day_is_that_of_utc, every_valid_time_is_read_and_written_as_the_data_says,
+          everything_else_is_refused, a_changed_byte_never_reads_as_the_same_instant,
+          every_day_of_the_calendar_follows_the_day_before_it, full_texts_sort_as_the_instants_do,
+          what_is_outside_the_years_becomes_the_nearest_instant_inside)
