@@ -18,6 +18,7 @@ struct conn;
 struct coro;
 struct lease;
 struct stream;
+struct spool;
 
 enum method { GET, POST, PUT, PATCH, DELETE, METHOD_COUNT, HEAD = METHOD_COUNT, OPTIONS, METHOD_OTHER };
 
@@ -33,6 +34,8 @@ struct route {
     enum role role; /* the least role that may call it */
     bool waits;     /* needs several steps: runs as a coroutine */
     bool safe;      /* a POST that only reads: a reader may call it, and no Idempotency-Key is kept */
+    bool lines; /* its body is NDJSON of up to max_bulk_bytes, read with body_line as a coroutine; each line
+                   is answered by itself, so no Idempotency-Key is kept */
 };
 
 #define END_ROUTES { .path = NULL }
@@ -67,6 +70,7 @@ struct call {
     const char
         *now; /* RFC 3339: the server's clock when the request came, the default for the caller's time */
     struct buf body;
+    struct spool *spool;   /* or the file that holds it, in routes with `lines` */
     void *in;              /* the struct that route->fields describe, decoded */
     uint64_t cursor_scope; /* what its cursors are bound to */
 
@@ -101,6 +105,17 @@ enum err reply_text(struct call *c, int status, const char *content_type, const 
 enum err stream_begin(struct call *c, const char *content_type) must_check;
 enum err stream_write(struct call *c, const void *bytes, size_t len) must_check;
 void stream_end(struct call *c, enum err err); /* by dispatch */
+
+/* The next line of the body, without its end; blank ones are left out, but counted in *number (from 1). *line
+ * is NULL at the end; it has a NUL behind it, and lives until the next one is asked for. ERR_LINE_TOO_LONG
+ * (more than max_body_bytes) is about that line alone: the next can be asked for. Any other error ends the
+ * work: the client has gone, the service stops, the file cannot be read. Lets the loop serve others by
+ * itself. Only in routes with `lines`. */
+enum err body_line(struct call *c, char **line, size_t *len, int64_t *number) must_check;
+
+/* Lets the loop serve others when its turn has lasted long: for work that neither waits for the database nor
+ * asks for lines. Only in routes that wait. */
+void call_breathe(struct call *c);
 
 /* True when the client prefers `type` to application/json (by its Accept header). */
 bool call_prefers(struct call *c, const char *type);

@@ -267,6 +267,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     sigaddset(&set, SIGINT);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
     raise_descriptor_limit();
     route_init();
 

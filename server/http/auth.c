@@ -51,8 +51,8 @@ static enum err role_check(struct call *c)
                        names[c->route->role], names[c->role]);
 }
 
-/* OK, an error, or *unsure when the key may have been made since the last load. */
-static enum err look(struct auth *a, struct call *c, bool *unsure)
+/* OK, an error, or *unsure when the key may have been made since the last load, unless that is `fresh`. */
+static enum err look(struct auth *a, struct call *c, bool fresh, bool *unsure)
 {
     *unsure = false;
     if (c->route->role == ROLE_PUBLIC) {
@@ -60,6 +60,10 @@ static enum err look(struct auth *a, struct call *c, bool *unsure)
         return OK;
     }
     if (!a->keys) {
+        *unsure = true;
+        return OK;
+    }
+    if (!a->keys->any && !fresh && token(c)) { /* the first key of all may have been made just now */
         *unsure = true;
         return OK;
     }
@@ -87,14 +91,14 @@ static enum err look(struct auth *a, struct call *c, bool *unsure)
 enum err auth_early(struct call *c)
 {
     bool unsure;
-    return look(c->loop->auth, c, &unsure);
+    return look(c->loop->auth, c, false, &unsure);
 }
 
 void auth_check(struct call *c, void (*next)(struct call *c, enum err err))
 {
     struct auth *a = c->loop->auth;
     bool unsure;
-    enum err err = look(a, c, &unsure);
+    enum err err = look(a, c, false, &unsure);
     if (!unsure) {
         next(c, err);
         return;
@@ -130,7 +134,7 @@ static void loaded(void *user, struct key_set *keys, enum err err)
         struct waiting *next = w->next;
         struct call *c = w->call;
         bool unsure = false;
-        enum err own = err != OK ? err : look(a, c, &unsure);
+        enum err own = err != OK ? err : look(a, c, !w->late, &unsure);
         if (unsure && w->late) {
             *w = (struct waiting){ a->waiting, c, w->then, false };
             a->waiting = w;

@@ -14,6 +14,7 @@
 #include "server/http/dispatch.h"
 #include "server/http/exchange.h"
 #include "server/http/route.h"
+#include "server/http/spool.h"
 #include "server/log.h"
 #include "server/metrics.h"
 
@@ -92,6 +93,8 @@ static void exchange_free(struct exchange *x)
     if (x->call.auth_waits)
         auth_forget(&x->call);
     db_call_end(&x->call);
+    if (x->call.spool)
+        spool_close(x->call.spool);
     free(x->stream.data);
     arena_release(&x->call.arena);
     free(x);
@@ -103,6 +106,7 @@ static void account(struct exchange *x, bool sent)
     if (x->stage < STAGE_BODY)
         return; /* the request line came, the rest did not */
     int64_t us = loop_clock_us() - x->start_us;
+    sent |= c->stream && c->error != OK; /* as far as it came: it was not the client that broke it off */
     int status = sent ? c->reply.status : 499; /* 499: the client left before it had the answer */
     metrics_request(x->http->loop->metrics, route_index(c->route), status, us);
     struct log_request line = {
@@ -141,6 +145,7 @@ void exchange_finished(struct call *c)
 {
     struct exchange *x = exchange_of(c);
     c->waits = false;
+    uncount(x);
     exchange_free(x);
 }
 
@@ -157,7 +162,8 @@ void exchange_answered(struct call *c)
 {
     struct exchange *x = exchange_of(c);
     loop_timer_off(x->http->loop, &x->timer);
-    uncount(x);
+    if (!c->stream || !c->route->lines) /* whose work begins with its answer */
+        uncount(x);
     x->stage = STAGE_ANSWERED;
     exchange_resume(x);
 }
@@ -182,7 +188,7 @@ static void on_time_up(struct timer *t)
         MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
         return;
     }
-    if (x->stage != STAGE_WORK || wake(&x->call, ERR_REQUEST_TIMEOUT, x->overtime))
+    if ((x->stage != STAGE_WORK && x->stage != STAGE_KEY) || wake(&x->call, ERR_REQUEST_TIMEOUT, x->overtime))
         return;
     x->overtime = true;
     loop_timer(x->http->loop, t, OVERTIME_US);
@@ -256,6 +262,33 @@ static enum err admit(struct exchange *x)
     return OK;
 }
 
+static void start_timer(struct exchange *x)
+{
+    loop_timer(x->http->loop, &x->timer, x->http->loop->config->request_timeout_ms * 1000);
+}
+
+static void key_known(struct call *c, enum err err)
+{
+    struct exchange *x = exchange_of(c);
+    if (err == OK) {
+        c->spool = arena_alloc(&c->arena, sizeof *c->spool);
+        err = spool_open(c->spool);
+    }
+    if (err != OK) {
+        call_answer(c, err);
+        return;
+    }
+    x->stage = x->suspended ? STAGE_KEY_KNOWN : STAGE_BODY;
+    exchange_resume(x);
+}
+
+/* Before a large body is read: nobody fills the disk with a key that is none. */
+static void find_key(struct exchange *x)
+{
+    x->stage = STAGE_KEY;
+    auth_check(&x->call, key_known);
+}
+
 static void begin(struct exchange *x, const char *method)
 {
     struct call *c = &x->call;
@@ -263,23 +296,41 @@ static void begin(struct exchange *x, const char *method)
     x->stage = STAGE_BODY;
     list(x);
     x->timer.fire = on_time_up;
-    loop_timer(x->http->loop, &x->timer, x->http->loop->config->request_timeout_ms * 1000);
+    start_timer(x);
     enum err err = call_begin(c, x->target, method);
     enum err refused = admit(x); /* after call_begin, which makes the request id, but before its verdict */
     if (refused != OK || err != OK)
         call_answer(c, refused != OK ? refused : err);
     else if (c->reply.status) /* OPTIONS */
         call_answer(c, OK);
+    else if (c->route->lines && call_has_body(c))
+        find_key(x);
+}
+
+static enum err keep_body(struct exchange *x, const char *data, size_t size)
+{
+    struct call *c = &x->call;
+    size_t most = call_body_limit(c);
+    if (x->body_bytes > most)
+        return problem_set(&c->problem, ERR_BODY_TOO_LARGE, "the limit is %zu bytes", most);
+    if (c->spool)
+        return spool_add(c->spool, data, size);
+    buf_add(&c->body, data, size);
+    return OK;
 }
 
 static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *size)
 {
-    size_t most = (size_t)x->http->loop->config->max_body_bytes;
+    struct call *c = &x->call;
     x->body_bytes += *size;
-    if (x->cut || x->body_bytes > most * BODY_GRACE)
+    if (x->cut || x->body_bytes > call_body_limit(c) * BODY_GRACE)
         return MHD_NO;
-    if (x->body_bytes <= most)
-        buf_add(&x->call.body, data, *size);
+    if (c->spool)
+        start_timer(x); /* it may take long, as long as it comes */
+    if (x->refused == OK)
+        x->refused = keep_body(x, data, *size);
+    if (x->refused != OK && c->spool)
+        spool_close(c->spool);
     *size = 0;
     return MHD_YES;
 }
@@ -288,9 +339,8 @@ static void work(struct exchange *x)
 {
     struct call *c = &x->call;
     x->stage = STAGE_WORK;
-    size_t most = (size_t)x->http->loop->config->max_body_bytes;
-    if (x->body_bytes > most) {
-        call_answer(c, problem_set(&c->problem, ERR_BODY_TOO_LARGE, "the limit is %zu bytes", most));
+    if (x->refused != OK) {
+        call_answer(c, x->refused);
         return;
     }
     if (overloaded(x)) { /* others were faster with their bodies */
@@ -299,7 +349,7 @@ static void work(struct exchange *x)
     }
     x->counted = true;
     x->http->working++;
-    loop_timer(x->http->loop, &x->timer, x->http->loop->config->request_timeout_ms * 1000);
+    start_timer(x);
     call_run(c);
 }
 
@@ -388,6 +438,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
             return take_body(x, data, size);
         work(x);
         break;
+    case STAGE_KEY_KNOWN:
+        x->stage = STAGE_BODY; /* resumed, the daemon comes with the headers again */
+        return MHD_YES;
+    case STAGE_KEY:
     case STAGE_WORK:
     case STAGE_ANSWERED:
     case STAGE_SENDING:
@@ -396,7 +450,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     set_patient(x, x->stage == STAGE_WORK && !x->call.waits && x->looks++ < MOST_LOOKS);
     if (x->stage == STAGE_ANSWERED)
         return send_answer(x);
-    if (x->stage == STAGE_WORK && !x->suspended && !x->patient) {
+    if ((x->stage == STAGE_WORK || x->stage == STAGE_KEY) && !x->suspended && !x->patient) {
         x->suspended = true;
         MHD_suspend_connection(x->connection);
     }
@@ -507,13 +561,23 @@ int http_in_flight(const struct http *h)
     return h->in_flight;
 }
 
+/* Ends what it waits for; one that streams can still say where it stopped. */
+static bool tell(struct exchange *x)
+{
+    if (x->told || x->stage == STAGE_BODY)
+        return false;
+    x->told = true;
+    if (!wake(&x->call, ERR_SHUTTING_DOWN, true))
+        exchange_wake(x);
+    return true;
+}
+
 void http_abandon(struct http *h)
 {
-    /* Waking one may end others; start over until nothing can be woken. */
-    for (struct exchange *x = h->first; x;) {
-        bool woken = x->stage == STAGE_WORK && wake(&x->call, ERR_SHUTTING_DOWN, true);
-        x = woken ? h->first : x->next;
-    }
+    h->abandoned = true;
+    /* Telling one may end others; start over until all are told. */
+    for (struct exchange *x = h->first; x;)
+        x = tell(x) ? h->first : x->next;
 }
 
 void http_stop(struct http *h)

@@ -45,13 +45,31 @@ bool call_has_body(const struct call *c)
            (c->headers.content_length && strtoull(c->headers.content_length, NULL, 10) > 0);
 }
 
-static bool is_json(const char *content_type)
+size_t call_body_limit(const struct call *c)
 {
-    static const char json[] = "application/json";
-    if (!content_type || strncasecmp(content_type, json, sizeof json - 1) != 0)
+    const struct config *config = c->loop->config;
+    return (size_t)(c->route && c->route->lines ? config->max_bulk_bytes : config->max_body_bytes);
+}
+
+static bool is_type(const char *content_type, const char *type)
+{
+    size_t len = strlen(type);
+    if (!content_type || strncasecmp(content_type, type, len) != 0)
         return false;
-    char after = content_type[sizeof json - 1];
+    char after = content_type[len];
     return after == '\0' || after == ';' || after == ' ';
+}
+
+/* What the headers say of the body. */
+static enum err body_check(struct call *c)
+{
+    const char *type = c->route->lines ? "application/x-ndjson" : "application/json";
+    const char *length = c->headers.content_length;
+    if (length && strtoull(length, NULL, 10) > call_body_limit(c))
+        return problem_set(&c->problem, ERR_BODY_TOO_LARGE, "the limit is %zu bytes", call_body_limit(c));
+    if (c->method != GET && c->method != HEAD && !is_type(c->headers.content_type, type))
+        return problem_set(&c->problem, ERR_UNSUPPORTED_MEDIA_TYPE, "the body must be %s", type);
+    return OK;
 }
 
 static enum err options(struct call *c, const char *allow)
@@ -63,7 +81,6 @@ static enum err options(struct call *c, const char *allow)
 
 enum err call_begin(struct call *c, const char *target, const char *method)
 {
-    const struct config *config = c->loop->config;
     char now[TIME_TEXT_SIZE];
     time_text_full(loop_wall_us(), now);
     c->now = arena_text(&c->arena, now);
@@ -97,15 +114,7 @@ enum err call_begin(struct call *c, const char *target, const char *method)
     TRY(auth_early(c));
     if (c->method == POST && c->headers.idempotency_key && !visible(c->headers.idempotency_key, 1, 255))
         return ERR_INVALID_IDEMPOTENCY_KEY;
-    if (call_has_body(c)) {
-        if (c->headers.content_length &&
-            strtoull(c->headers.content_length, NULL, 10) > (unsigned long long)config->max_body_bytes)
-            return problem_set(&c->problem, ERR_BODY_TOO_LARGE, "the limit is %lld bytes",
-                               (long long)config->max_body_bytes);
-        if (c->method != GET && c->method != HEAD && !is_json(c->headers.content_type))
-            return ERR_UNSUPPORTED_MEDIA_TYPE;
-    }
-    return OK;
+    return call_has_body(c) ? body_check(c) : OK;
 }
 
 /* ---- with the body ---- */
@@ -146,7 +155,7 @@ static enum err decode(struct call *c)
 /* Its answer is kept for those that come again with the same key. */
 static bool is_once(const struct call *c)
 {
-    return c->method == POST && !c->route->safe && c->headers.idempotency_key;
+    return c->method == POST && !c->route->safe && !c->route->lines && c->headers.idempotency_key;
 }
 
 static void run_coroutine(void *arg)
@@ -168,7 +177,7 @@ static void work(struct call *c)
         call_answer(c, err);
         return;
     }
-    if (is_once(c) || c->route->waits) {
+    if (is_once(c) || c->route->waits || c->route->lines) {
         c->waits = true;
         coro_start(run_coroutine, c);
         return;
@@ -232,10 +241,10 @@ static void fail(struct call *c, enum err err)
     r->body.len = 0;
     r->location = NULL;
     if (err == ERR_OUTCOME_UNKNOWN && !c->problem.detail)
-        c->problem.detail = c->headers.idempotency_key ? "the database was lost during the commit; the same "
-                                                         "request with the same Idempotency-Key tells"
-                                                       : "the database was lost during the commit; read "
-                                                         "before you write again, or use an Idempotency-Key";
+        c->problem.detail = is_once(c) ? "the database was lost during the commit; the same "
+                                         "request with the same Idempotency-Key tells"
+                                       : "the database was lost during the commit; read "
+                                         "before you write again, or use an Idempotency-Key";
     problem_json(&r->body, err, &c->problem, c->request_id);
 }
 

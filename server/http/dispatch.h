@@ -8,6 +8,8 @@
 enum err call_begin(struct call *c, const char *target, const char *method) must_check;
 /* A body follows the headers. */
 bool call_has_body(const struct call *c);
+/* The most bytes that its body may have. */
+size_t call_body_limit(const struct call *c);
 /* With the body: the rest. The answer comes through call_answer, now or later. */
 void call_run(struct call *c);
 

@@ -7,8 +7,10 @@
 #include "server/call.h"
 
 enum stage {
-    STAGE_HEADERS,  /* they are being read */
-    STAGE_BODY,     /* it is being read */
+    STAGE_HEADERS, /* they are being read */
+    STAGE_BODY,    /* it is being read */
+    STAGE_KEY,     /* the key is looked up before a large body is read; the connection is suspended */
+    STAGE_KEY_KNOWN,
     STAGE_WORK,     /* the call runs; the connection is suspended */
     STAGE_ANSWERED, /* the answer is there */
     STAGE_SENDING,  /* and has been given to the daemon */
@@ -30,13 +32,15 @@ struct exchange {
     struct MHD_Connection *connection;
     enum stage stage;
     bool suspended;
-    bool patient;   /* it works, but is not suspended yet */
-    int looks;      /* how often the daemon asked for its answer */
-    bool counted;   /* among those that work */
-    bool completed; /* the daemon is done with it */
-    bool cut;       /* too slow or too large: the connection is closed */
-    bool overtime;  /* its time is up, but its write must end first */
-    struct timer timer;
+    bool patient;     /* it works, but is not suspended yet */
+    int looks;        /* how often the daemon asked for its answer */
+    bool counted;     /* among those that work */
+    bool completed;   /* the daemon is done with it */
+    bool cut;         /* too slow or too large: the connection is closed */
+    bool overtime;    /* its time is up, but its write must end first */
+    bool told;        /* that the service stops */
+    enum err refused; /* why its body is not kept; the answer when all of it has come */
+    struct timer timer, breath;
     struct stream stream;
     const char *target;
     int64_t start_us;
@@ -51,6 +55,7 @@ struct http {
     int in_flight;         /* being read, worked on or sent */
     int working;           /* being worked on: what overload is about; a slow client is not in it */
     bool draining, wanted; /* wanted: there is something for the daemon to do in this turn */
+    bool abandoned;        /* those that still work are to end */
     int listen_fd;
     int patient;    /* how many are */
     int64_t ran_us; /* when the daemon ran last */
@@ -60,5 +65,7 @@ struct http {
 struct MHD_Response *stream_response(struct exchange *x);
 void stream_gone(struct exchange *x);
 void exchange_resume(struct exchange *x);
+/* Wakes a coroutine that waits for the client or for the next turn, not one that waits for the database. */
+void exchange_wake(struct exchange *x);
 
 #endif

@@ -14,12 +14,12 @@ static struct exchange *exchange_of(struct call *c)
     return container_of(c, struct exchange, call);
 }
 
-static void wake_writer(struct exchange *x)
+void exchange_wake(struct exchange *x)
 {
-    struct coro *writer = x->call.coro;
-    if (writer && !x->call.op && !x->call.lease) { /* it waits for the client, not for the database */
+    struct coro *waiting = x->call.coro;
+    if (waiting && !x->call.op && !x->call.lease) {
         x->call.coro = NULL;
-        coro_resume(writer);
+        coro_resume(waiting);
     }
 }
 
@@ -46,7 +46,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t most)
     if (s->sent == s->len)
         s->sent = s->len = 0;
     if (s->len - s->sent < LOW_WATER)
-        wake_writer(x);
+        exchange_wake(x);
     return (ssize_t)n;
 }
 
@@ -58,7 +58,7 @@ struct MHD_Response *stream_response(struct exchange *x)
 void stream_gone(struct exchange *x)
 {
     x->stream.gone = true;
-    wake_writer(x);
+    exchange_wake(x);
 }
 
 enum err stream_begin(struct call *c, const char *content_type)
@@ -77,6 +77,8 @@ enum err stream_write(struct call *c, const void *bytes, size_t len)
     struct exchange *x = exchange_of(c);
     struct stream *s = &x->stream;
     while (!s->gone && s->len - s->sent > HIGH_WATER) {
+        if (x->http->abandoned)
+            return ERR_SHUTTING_DOWN;
         c->coro = coro_self();
         coro_wait();
     }
