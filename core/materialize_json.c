@@ -72,6 +72,8 @@ void trade_op_json(struct buf *out, const struct trade_op *op)
 {
     buf_text(out, "{");
     json_put_text(out, "op", trade_op_names[op->kind]);
+    if (op->trade.id)
+        json_put_text(out, "trade_id", op->trade.id);
     json_put_text(out, "symbol", op->trade.symbol);
     json_put_text(out, "side", trade_side_names[op->trade.side]);
     if (op->kind == TRADE_OPEN)

@@ -1,6 +1,8 @@
 /* A trade: one row of the ledger, from the tick that opened it to the tick that closed it. */
 #include "core/trade.h"
 
+#include <stdlib.h>
+
 const char *const trade_side_names[TRADE_SIDES + 1] = { [TRADE_LONG] = "long", [TRADE_SHORT] = "short" };
 
 /* ---- quantities ---- */
@@ -14,6 +16,41 @@ enum decimal_read quantity_read(const char *lexeme, struct quantity *out)
         out->lexeme = NULL;
     else if (read == DECIMAL_EXACT && *lexeme == '-' && decimal_sign(out->value) == 0)
         out->lexeme++;
+    return read;
+}
+
+/* "-1.25e-3" becomes "-0.00125". */
+static const char *written_out(struct arena *arena, const char *lexeme)
+{
+    struct buf digits = { .arena = arena }, out = digits;
+    const char *e = strpbrk(lexeme, "eE"), *point = memchr(lexeme, '.', (size_t)(e - lexeme));
+    const char *first = lexeme + (*lexeme == '-');
+    long whole = (point ? point : e) - first + strtol(e + 1, NULL, 10);
+    for (; whole <= 0; whole++)
+        buf_char(&digits, '0');
+    buf_add(&digits, first, (size_t)((point ? point : e) - first));
+    if (point)
+        buf_add(&digits, point + 1, (size_t)(e - point - 1));
+    while ((size_t)whole > digits.len)
+        buf_char(&digits, '0');
+    size_t from = 0; /* "0.5e1" has a zero too many by now */
+    while (from + 1 < (size_t)whole && digits.data[from] == '0')
+        from++;
+    if (*lexeme == '-')
+        buf_char(&out, '-');
+    buf_add(&out, digits.data + from, (size_t)whole - from);
+    if ((size_t)whole < digits.len) {
+        buf_char(&out, '.');
+        buf_add(&out, digits.data + whole, digits.len - (size_t)whole);
+    }
+    return buf_string(&out);
+}
+
+enum decimal_read quantity_take(struct arena *arena, const char *lexeme, struct quantity *out)
+{
+    enum decimal_read read = quantity_read(lexeme, out);
+    if (read == DECIMAL_ROUNDED && strpbrk(lexeme, "eE"))
+        out->lexeme = written_out(arena, lexeme);
     return read;
 }
 

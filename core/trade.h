@@ -21,12 +21,16 @@ struct quantity {
 /* Of a JSON number; `given` unless it is too large or no number. An exponent and the sign of a zero are
  * written out, as the database will do: a row reads the same before and after it was stored. */
 enum decimal_read quantity_read(const char *lexeme, struct quantity *out);
+/* The same where the number comes from outside: an exponent is written out with every digit, also with more
+ * than are computed with. */
+enum decimal_read quantity_take(struct arena *arena, const char *lexeme, struct quantity *out);
 struct quantity quantity_derived(struct decimal value);
 /* The lexeme, the canonical text, or null. */
 void quantity_json(struct buf *out, struct quantity q);
 
 /* Texts that are not known are NULL. */
 struct trade {
+    const char *id; /* NULL: not stored */
     const char *symbol;
     enum trade_side side;
 

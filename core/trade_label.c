@@ -44,6 +44,13 @@ const char *trade_exit_reason(const struct trade_intent *intent, const char *sym
     return EXIT_LIQUIDATED;
 }
 
+bool trade_is_executed_order(const struct trade_intent *intent)
+{
+    struct action action = action_of(intent->kind);
+    return (action.begins || action.ends) && intent->engine_kind &&
+           strcmp(intent->engine_kind, "executed") == 0;
+}
+
 const char *trade_entry_reason(const struct trade_intent *intent, const char *symbol)
 {
     return drives(intent, symbol) && action_of(intent->kind).begins ? intent->reason : NULL;

@@ -28,6 +28,9 @@ struct trade_intent {
  *   3. "liquidated": the position is gone and the agent did not do it. */
 const char *trade_exit_reason(const struct trade_intent *intent, const char *symbol, bool flip);
 
+/* The agent proposed an order, of whatever kind, and the engine says that it executed it. */
+bool trade_is_executed_order(const struct trade_intent *intent);
+
 /* The entry reason: the action's reason when it drives the change and begins positions; else NULL: the
  * position appeared without the agent, and the ledger invents nothing. */
 const char *trade_entry_reason(const struct trade_intent *intent, const char *symbol);

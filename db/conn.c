@@ -283,14 +283,17 @@ void conn_connect(struct conn *c)
         conn_lost(c, strerror(errno));
 }
 
-static bool prepare(struct conn *c, struct op *op, const struct statement *st, const char *name,
-                    const char *sql)
+/* Of its two forms; true at once when it is prepared. */
+static bool prepare(struct conn *c, struct op *op, const struct statement *st, bool together)
 {
-    if (!PQsendPrepare(c->pg, name, sql, 0, NULL))
-        return false;
-    c->prepared[st->index] = true;
-    owe(c, (struct owed){ OWED_PREPARE, op, st });
-    return true;
+    bool *prepared = &c->prepared[st->index].form[together];
+    if (*prepared)
+        return true;
+    *prepared = PQsendPrepare(c->pg, together ? st->together_name : st->name,
+                              together ? st->together : st->sql, 0, NULL);
+    if (*prepared)
+        owe(c, (struct owed){ OWED_PREPARE, op, st, together });
+    return *prepared;
 }
 
 static void conn_poll(struct conn *c)
@@ -323,8 +326,7 @@ static void conn_poll(struct conn *c)
         const struct statement *st = statements[i];
         if (st->lane != c->lane)
             continue;
-        if (!prepare(c, NULL, st, st->name, st->sql) ||
-            (st->together && !prepare(c, NULL, st, st->together_name, st->together))) {
+        if (!prepare(c, NULL, st, false) || (st->together && !prepare(c, NULL, st, true))) {
             conn_lost(c, PQerrorMessage(c->pg));
             return;
         }
@@ -371,10 +373,15 @@ static bool send_op(struct conn *c, struct op *op)
         if (!PQsendQueryParams(c->pg, op->plain, 0, NULL, NULL, NULL, NULL, 0))
             return false;
     } else if (op->next) {
-        if (!send_together(c, op))
+        if (!prepare(c, op, st, true) || !send_together(c, op))
+            return false;
+    } else if (st->lane == LANE_SLOW) {
+        /* Planned for its values each time. What is prepared may get a plan for any values: to sort a million
+         * rows for a page that an index has in order. */
+        if (!PQsendQueryParams(c->pg, st->sql, st->param_count, NULL, op->values, NULL, NULL, 0))
             return false;
     } else {
-        if (!c->prepared[st->index] && !prepare(c, op, st, st->name, st->sql))
+        if (!prepare(c, op, st, false))
             return false;
         if (!PQsendQueryPrepared(c->pg, st->name, st->param_count, op->values, NULL, NULL, 0))
             return false;
@@ -522,7 +529,7 @@ static void preparation_done(struct conn *c, const struct owed *o)
     PGresult *r = c->held;
     c->held = NULL;
     if (PQresultStatus(r) != PGRES_COMMAND_OK)
-        c->prepared[o->statement->index] = false;
+        c->prepared[o->statement->index].form[o->together] = false;
     if (PQresultStatus(r) == PGRES_FATAL_ERROR && o->op) {
         o->op->unprepared = result_error(c, o->op, r);
     } else if (PQresultStatus(r) == PGRES_FATAL_ERROR) {
@@ -561,6 +568,7 @@ static void not_together(struct conn *c, struct op *list)
 {
     for (struct op *op = list, *next; op; op = next) {
         next = op->next;
+        op->unprepared = OK; /* which was said of the other form */
         op->next = c->again;
         c->again = op;
     }

@@ -41,6 +41,7 @@ struct owed {
     enum { OWED_PREPARE, OWED_RESULT, OWED_SYNC } kind;
     struct op *op; /* a list by `next` when they are executed together; NULL: preparation at the start */
     const struct statement *statement;
+    bool together; /* which of the statement's forms is prepared */
 };
 
 struct conn {
@@ -58,7 +59,9 @@ struct conn {
     struct op *queue, *queue_last; /* not sent yet: the window is full, or reads that wait for others */
     int queued;
     struct op *again; /* aborted by another's error in their batch: to be sent alone */
-    bool *prepared;   /* by statement index */
+    struct prepared {
+        bool form[2]; /* alone, together */
+    } *prepared;      /* by statement index */
     bool unsynced, unflushed;
     bool stale;    /* what it prepared no longer fits the tables: nothing more is sent, and it is made anew */
     bool busy;     /* slow lane: checked out */

@@ -41,12 +41,24 @@ enum err db_tx(struct call *c, enum err (*body)(struct call *c)) must_check;
 enum err db_savepoint(struct call *c) must_check;
 enum err db_undo_to_savepoint(struct call *c) must_check;
 
+/* One step of many, as in a long body: what the call allocates and the rows it gets until the end of the step
+ * are released there. */
+struct db_step {
+    struct arena arena;
+    struct rows *rows;
+};
+void db_step_begin(struct call *c, struct db_step *step);
+void db_step_end(struct call *c, struct db_step *step);
+
 int rows_count(const struct rows *r);
 /* The value as text, NULL for null. The column must exist. */
 const char *rows_text(const struct rows *r, int row, const char *column);
 size_t rows_bytes(const struct rows *r, int row, const char *column); /* its length */
 /* The row as a JSON object; columns whose name starts with '_' are left out. */
 void rows_json(struct buf *out, const struct rows *r, int row);
+/* The row as a line of CSV (core/csv.h), null as an empty cell; and the line of the columns' names. */
+void rows_csv(struct buf *out, const struct rows *r, int row);
+void rows_csv_names(struct buf *out, const struct rows *r);
 /* The page {items, next_cursor} of at most `limit` rows; the statement fetched one more to know whether there
  * is a next one. */
 void rows_page(struct buf *out, struct call *c, const struct rows *r);

@@ -253,6 +253,20 @@ enum err db_undo_to_savepoint(struct call *c)
     return tx_say(c, "ROLLBACK TO SAVEPOINT call");
 }
 
+void db_step_begin(struct call *c, struct db_step *step)
+{
+    *step = (struct db_step){ c->arena, c->rows };
+    c->arena = (struct arena){ 0 };
+}
+
+void db_step_end(struct call *c, struct db_step *step)
+{
+    while (c->rows != step->rows)
+        rows_release(c, c->rows);
+    arena_release(&c->arena);
+    c->arena = step->arena;
+}
+
 bool db_call_end(struct call *c)
 {
     bool open = c->tx;

@@ -1,10 +1,11 @@
-/* Rows and the JSON that they become, by the types of their columns. */
+/* Rows and the JSON or CSV that they become, by the types of their columns. */
 #include "db/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/csv.h"
 #include "core/cursor.h"
 #include "db/db.h"
 
@@ -170,6 +171,61 @@ void rows_json(struct buf *out, const struct rows *r, int row)
         before = ',';
     }
     buf_char(out, '}');
+}
+
+/* ---- CSV ---- */
+
+static void cell_time(struct buf *out, const char *text, size_t len)
+{
+    if (len < 22 || text[10] != ' ')
+        return; /* the end of time */
+    buf_add(out, text, 10);
+    buf_char(out, 'T');
+    buf_add(out, text + 11, len - 14);
+    buf_char(out, 'Z');
+}
+
+/* What is not listed is text. */
+static const struct {
+    Oid type;
+    void (*put)(struct buf *out, const char *text, size_t len);
+} cells[] = {
+    { 16, put_bool }, { 20, put_raw },   { 21, put_raw },   { 23, put_raw },     { 700, put_raw },
+    { 701, put_raw }, { 1700, put_raw }, { 2950, put_raw }, { 1184, cell_time },
+};
+
+static void put_cell(struct buf *out, const PGresult *res, int row, int col)
+{
+    const char *text = PQgetvalue(res, row, col); /* of null it is empty */
+    size_t len = (size_t)PQgetlength(res, row, col);
+    Oid type = PQftype(res, col);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        if (cells[i].type == type) {
+            if (len)
+                cells[i].put(out, text, len);
+            return;
+        }
+    csv_text(out, text, len);
+}
+
+void rows_csv_names(struct buf *out, const struct rows *r)
+{
+    for (int col = 0; col < PQnfields(r->result); col++)
+        if (PQfname(r->result, col)[0] != '_')
+            buf_fmt(out, "%s%s", col ? "," : "", PQfname(r->result, col));
+    buf_text(out, "\r\n");
+}
+
+void rows_csv(struct buf *out, const struct rows *r, int row)
+{
+    for (int col = 0; col < PQnfields(r->result); col++) {
+        if (PQfname(r->result, col)[0] == '_')
+            continue;
+        if (col)
+            buf_char(out, ',');
+        put_cell(out, r->result, r->first + row, col);
+    }
+    buf_text(out, "\r\n");
 }
 
 void rows_cursor(struct call *c, const struct rows *r, int row, struct cursor_values *values)

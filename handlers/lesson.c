@@ -6,9 +6,8 @@
 
 #include "core/similar.h"
 #include "db/db.h"
+#include "handlers/fields.h"
 #include "handlers/routes.h"
-
-#define LATEST "9999-12-31T23:59:59.999999Z" /* as_of of a read that asks for no instant */
 
 struct outcome_in {
     const char *metric, *value, *baseline, *note;

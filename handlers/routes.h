@@ -6,5 +6,12 @@
 
 extern const struct route meta_routes[];
 extern const struct route lesson_routes[];
+extern const struct route materialize_routes[];
+extern const struct route tick_routes[];
+extern const struct route trade_history_routes[];
+extern const struct route skill_routes[];
+extern const struct route deployment_routes[];
+extern const struct route context_routes[];
+extern const struct route snapshot_routes[];
 
 #endif

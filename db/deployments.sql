@@ -1,0 +1,75 @@
+-- Deployments. One is known from created_at on; its state at an instant is in the last snapshot that was taken until then.
+
+-- part: columns
+d.id, d.skill_id, d.version, d.mode, d.name,
+(select row_to_json(r) from (select d.reflection_cadence as cadence, d.every_n_trades) r) as reflection,
+d.created_at,
+(select row_to_json(t)
+ from (select replace(to_json(s.tick_at)::text, '+00:00', 'Z')::json as last_tick_at, s.id as last_snapshot_id,
+           s.day_start_equity_usd) t) as state
+-- part: known
+from deployments d
+left join lateral (select id, tick_at, day_start_equity_usd
+                   from decision_snapshots
+                   where owner = d.owner and deployment_id = d.id and tick_at <= :as_of::timestamptz
+                   order by tick_at desc
+                   limit 1) s on true
+where d.owner = :owner and (d.created_at <= :as_of::timestamptz or s.id is not null)
+  and exists (select from agent_state where owner = d.owner and deployment_id = d.id)
+
+-- The version is locked, so that it is what the deployment took its cadence from for as long as the deployment is there. Without such a
+-- version there is still a row, which says whether there is the skill.
+-- name: deployment_create :write :one
+with v as (
+    select * from skill_versions where owner = :owner and skill_id = :skill_id and version = :version for share
+), made as (
+    insert into deployments (owner, id, skill_id, version, mode, name, reflection_cadence, every_n_trades, created_at)
+    select owner, :new_id::uuid, skill_id, version, :mode, :name,
+        coalesce(:reflection::json ->> 'cadence', case :mode when 'sim' then 'off' else reflection_cadence end),
+        coalesce((:reflection::json ->> 'every_n_trades')::int, every_n_trades), :at::timestamptz
+    from v
+    returning *
+), state as (
+    insert into agent_state (owner, deployment_id) select owner, id from made
+)
+select {columns}, _skill_known
+from (select exists (select from skills where owner = :owner and skill_id = :skill_id) as _skill_known) k
+left join made d on true
+cross join (select null::uuid as id, null::timestamptz as tick_at, null::numeric as day_start_equity_usd) s
+
+-- name: deployment_get :read :one
+select {columns}
+{known} and d.id = :id::uuid
+
+-- name: deployment_list :read :list
+select {columns}, d.created_at as _cursor_1, d.id as _cursor_2
+{known}
+  and (d.created_at, d.id) < (coalesce(:cursor_1::timestamptz, 'infinity'), coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+  and (:skill_id::text is null or d.skill_id = :skill_id::text)
+  and (:version::text is null or d.version = :version::text)
+  and (:mode::text is null or d.mode = :mode::text)
+order by d.created_at desc, d.id desc
+limit :limit::int + 1
+
+-- A deployment without its state is being deleted: ticks and reads no longer find it.
+-- name: deployment_hide :write :none
+delete from agent_state where owner = :owner and deployment_id = :id::uuid
+
+-- A long history goes piece by piece: a statement has only so much time.
+-- name: deployment_delete_some :write :list
+with trades as (
+    delete from trade_history
+    where owner = :owner and ctid = any (array(
+        select ctid from trade_history where owner = :owner and deployment_id = :id::uuid order by entry_tick_at desc, id desc limit 5000))
+    returning 1
+), snapshots as (
+    delete from decision_snapshots
+    where owner = :owner and ctid = any (array(
+        select ctid from decision_snapshots where owner = :owner and deployment_id = :id::uuid order by tick_at limit 5000))
+    returning 1
+)
+select (select count(*) from trades) + (select count(*) from snapshots) as gone
+
+-- name: deployment_delete :write :one
+delete from deployments where owner = :owner and id = :id::uuid
+returning id
