@@ -33,6 +33,9 @@ test('every error of the service is in the contract with its status, and the rev
     }
 });
 
+/** It takes an Idempotency-Key, which may be in use. */
+const isOnce = (operation) => operation.parameters.some((p) => JSON.stringify(p).includes('Idempotency'));
+
 test('every answer of the contract is closed, and every operation tells its refusals', () => {
   const open = [];
   const walk = (schema, path) => {
@@ -45,7 +48,7 @@ test('every answer of the contract is closed, and every operation tells its refu
   assert.deepEqual(open, []);
   for (const { method, path, operation } of operations)
     for (const status of path.startsWith('/v1/')
-      ? [400, 401, 403, 405, 422, 429, 431, 500, 503, 504, ...(method === 'POST' ? [408, 409, 413, 415] : [])]
+      ? [400, 401, 403, 405, 422, 429, 431, 500, 503, 504, ...(method === 'POST' ? [408, 413, 415, ...(isOnce(operation) ? [409] : [])] : [])]
       : [405, 429, 431, 500, 503])
       assert.ok(operation.responses[status], `${method} ${path} does not tell ${status}`);
 });

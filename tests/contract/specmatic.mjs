@@ -4,12 +4,19 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openapi } from '../lib/contract.mjs';
+import { newVersion } from '../lib/ledger.mjs';
 import { newLesson } from '../lib/lessons.mjs';
 import { BIN } from '../lib/paths.mjs';
 import { run, within } from '../lib/processes.mjs';
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const LONG_AGO = '0001-01-01T00:00:00Z'; // before any time that Specmatic makes up
+const SKILL = { skill_id: 'specmatic', version: 'v1' };
+const NAME = '[A-Za-z0-9][A-Za-z0-9_.-]{0,63}';
+
+const TRADE_FILTERS = ['TradeDeployment', 'TradeSkill', 'TradeVersion', 'TradeStatus', 'TradeRegime', 'TradeLessons', 'TradeExitReason'].concat(
+  ['EntrySince', 'EntryUntil', 'ExitSince', 'ExitUntil'],
+);
 
 /** The contract as Specmatic gets it: without what specmatic-known.json says is left out. */
 function simplified() {
@@ -24,8 +31,19 @@ function simplified() {
   exported.parameters = [{ ...exported.parameters.find((p) => p.name === 'format'), schema: { type: 'string', enum: ['jsonl'] } }];
   delete exported.responses[200].content['text/markdown'];
   delete paths['/v1/lessons/block'].get.responses[200].content['text/plain'];
+  delete paths['/v1/skills/{skill_id}/versions/{version}'].put.responses[200];
+  for (const path of ['/v1/deployments/{id}/risk_state', '/v1/deployments/{id}/context', '/v1/decision_snapshots/{id}/context'])
+    delete paths[path].get.responses[200].content['text/markdown'];
+  const snapshots = paths['/v1/decision_snapshots'].get;
+  snapshots.parameters = snapshots.parameters.filter((p) => !['engine_rule', 'action_kind', 'since', 'until'].includes(p.name));
+  for (const path of ['/v1/trade_history', '/v1/trade_history/stats', '/v1/trade_history/export']) leaveOut(paths[path].get, TRADE_FILTERS);
+  const trades = paths['/v1/trade_history/export'].get;
+  trades.parameters = [{ ...trades.parameters.find((p) => p.name === 'format'), schema: { type: 'string', enum: ['ndjson'] } }];
+  delete trades.responses[200].content['text/csv'];
+  delete paths['/v1/trade_history/{id}'];
+  for (const path of ['/v1/deployments/{id}/ticks', '/v1/deployments/{id}/ticks/bulk', '/v1/materialize']) delete paths[path];
   delete paths['/openapi.json'];
-  for (const name of ['RequestId', 'IfNoneMatch', 'IdempotencyKey', 'Cursor', 'TagsAll', 'Since', 'Until'])
+  for (const name of ['RequestId', 'IfNoneMatch', 'IdempotencyKey', 'Cursor', 'TagsAll', 'Since', 'Until', ...TRADE_FILTERS])
     delete components.parameters[name];
   delete copy.security;
   return copy;
@@ -66,30 +84,52 @@ function distinctBody(text) {
   }
 }
 
-/** A proxy that puts a lesson of its own in the place of every UUID that Specmatic makes up, and doubles out of lists. */
+/** Names of a skill and a version that exist in the place of made-up ones, where they must exist. */
+const withSkill = {
+  path: (method, target) =>
+    method === 'PUT'
+      ? target
+      : target
+          .replace(new RegExp(`^(/v1/skills/)${NAME}(/versions/)${NAME}(?=$|[?])`), `$1${SKILL.skill_id}$2${SKILL.version}`)
+          .replace(new RegExp(`^(/v1/skills/)${NAME}(/versions)(?=$|[?])`), `$1${SKILL.skill_id}$2`),
+  body: (target, text) =>
+    target === '/v1/deployments' ? text.replace(new RegExp(`"(skill_id|version)":\\s*"${NAME}"`, 'g'), (_, key) => `"${key}":"${SKILL[key]}"`) : text,
+};
+
+const makeDeployment = (write) => write('POST', '/v1/deployments', { ...SKILL, mode: 'sim', at: LONG_AGO });
+const makeSnapshot = async (write) =>
+  write('POST', `/v1/deployments/${await makeDeployment(write)}/ticks`, { tick_at: LONG_AGO, portfolio: { equity_usd: 1, positions: [] } });
+
+/** What a UUID in a request of such a path is to name; the first that fits. */
+const NAMED = [
+  [/^\/v1\/deployments\//, makeDeployment],
+  [/^\/v1\/decision_snapshots\/[^?]/, makeSnapshot],
+  [/^/, (write) => write('POST', '/v1/lessons', newLesson({ at: LONG_AGO }))],
+];
+
+/** A proxy that puts what it made itself in the place of every UUID and name that Specmatic makes up, and doubles out of lists. */
 async function startProxy(base) {
   const seen = { requests: 0, failures: [] };
-  const lesson = async () => {
-    const made = await send(base, {
-      method: 'POST',
-      path: '/v1/lessons',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(newLesson({ at: LONG_AGO })),
-    });
-    return JSON.parse(made.body).id;
+  const write = async (method, path, body) => {
+    const made = await send(base, { method, path, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    const { id, snapshot_id } = JSON.parse(made.body);
+    return id ?? snapshot_id;
   };
-  const withLessons = async (text) => {
+  await write('PUT', `/v1/skills/${SKILL.skill_id}/versions/${SKILL.version}`, newVersion({ at: LONG_AGO }));
+  const withOwn = async (target, text) => {
+    const [, make] = NAMED.find(([pattern]) => pattern.test(target));
     const ids = new Map();
-    for (const id of text.match(UUID) ?? []) if (!ids.has(id)) ids.set(id, await lesson());
+    for (const id of text.match(UUID) ?? []) if (!ids.has(id)) ids.set(id, await make(write));
     return text.replaceAll(UUID, (id) => ids.get(id));
   };
   const server = http.createServer(async (request, response) => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const { host, connection, ...headers } = request.headers;
-    const sent = { method: request.method, path: distinctQuery(await withLessons(request.url)), headers };
-    if (request.method === 'POST') {
-      sent.body = distinctBody(await withLessons(Buffer.concat(chunks).toString()));
+    const { method, url } = request;
+    const sent = { method, path: distinctQuery(withSkill.path(method, await withOwn(url, url))), headers };
+    if (method === 'POST' || method === 'PUT') {
+      sent.body = distinctBody(withSkill.body(url, await withOwn(url, Buffer.concat(chunks).toString())));
       headers['content-length'] = Buffer.byteLength(sent.body);
       delete headers['transfer-encoding'];
     }

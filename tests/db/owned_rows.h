@@ -14,8 +14,9 @@
 
 enum { MOST_TABLES = 64, MOST_ROWS = 64 };
 
-/* How each owned table is filled: $1 is the owner, $2 a word for all its texts, $3 the start of its ids. A
- * migration that makes another owned table adds a row here. */
+/* How each owned table is filled, in this order, so that what a row refers to is there before it: $1 is the
+ * owner, $2 a word for all its texts, $3 the start of its ids. A migration that makes another owned table
+ * adds a row here. */
 static const struct filler {
     const char *table, *sql;
 } fillers[] = {
@@ -51,6 +52,101 @@ static const struct filler {
                   "'hex') from generate_series(1, "
                   "2) n" },
     { "reader_owners", "insert into daybook.reader_owners (role_name, owner) values ($2 || $3, $1)" },
+    /* Two skills: one in two versions, with the same names for both owners, and one with a name of its own.
+     */
+    { "skills", "insert into daybook.skills (owner, skill_id, created_at) "
+                "values ($1, 'skill-1', '2026-01-01'), ($1, $2 || '-2', '2026-01-01')" },
+    { "skill_versions",
+      "insert into daybook.skill_versions (owner, skill_id, version, strategy, avoid, reflection_cadence, "
+      "every_n_trades, created_at) "
+      "select $1, n, v, $2 || ' strategy', array['never ' || $2], c, 5, '2026-01-01' "
+      "from (values ('skill-1', 'v1', 'per_n_trades'), ('skill-1', 'v2', 'daily'), ($2 || '-2', 'v1', "
+      "'off')) as x (n, v, c)" },
+    /* The first deployment has all the history; the second has one open trade, the third has never ticked. */
+    { "deployments",
+      "insert into daybook.deployments (owner, id, skill_id, version, mode, name, reflection_cadence, "
+      "every_n_trades, created_at) "
+      "select $1, ($3 || n)::uuid, 'skill-1', v, m, $2 || ' desk', c, 5, '2026-01-01' "
+      "from (values (1, 'v1', 'live', 'per_n_trades'), (2, 'v1', 'paper', 'per_n_trades'), "
+      "(3, 'v2', 'sim', 'off')) as x (n, v, m, c)" },
+    { "agent_state",
+      "insert into daybook.agent_state (owner, deployment_id, ticks, last_tick_at, last_snapshot_id, "
+      "day_start_equity_usd, executed_today, realized_today_usd, losing_closes, closed_trades, "
+      "closed_since_reflection) "
+      "select $1, ($3 || n)::uuid, t, at::timestamptz, ($3 || s)::uuid, e, x, r, l, c, c "
+      "from (values (1, 5, '2026-01-02 12:00Z', '5', 1028.5, 0, 0, 1, 2), "
+      "(2, 1, '2026-01-01 10:00Z', '6', 500, 1, 0, 0, 0), "
+      "(3, 0, null, null, null, 0, 0, 0, 0)) as x (n, t, at, s, e, x, r, l, c)" },
+    /* Five ticks of the first deployment: BTC is opened, an order for more is rejected, BTC is closed with a
+     * gain and ETH opened, ETH is closed with a loss and opened again, and it is held. One of the second. */
+    { "decision_snapshots",
+      "insert into daybook.decision_snapshots (owner, id, deployment_id, tick_at, equity_usd, action_kind, "
+      "engine_kind, engine_rule, input, ops, open, reflection_due, day_start_equity_usd, executed_today, "
+      "realized_today_usd, losing_closes) "
+      "select $1, ($3 || n)::uuid, ($3 || d)::uuid, at::timestamptz, e, a, k, r, "
+      "json_build_object('tick_at', (to_json(at::timestamptz at time zone 'utc') #>> '{}') || 'Z', "
+      "'portfolio', json_build_object('equity_usd', e, 'positions', case when held is null then '[]'::json "
+      "else json_build_array(json_build_object('symbol', held, 'side', 'long', 'size_base', 0.01, "
+      "'mark_price', price)) end), "
+      "'proposed_action', json_build_object('kind', a, 'symbol', coalesce(held, 'BTC'), 'reason', $2 || "
+      "' reason'), "
+      "'engine', json_build_object('kind', k, 'rule', r)), "
+      "case when op is null then '[]'::json else json_build_array(json_build_object('op', op, 'symbol', "
+      "held, 'entry_reason', $2 || ' reason')) end, "
+      "case when held is null then '[]'::json else json_build_array(json_build_object('trade_id', $3 || t, "
+      "'symbol', held, 'side', 'long', 'entry_tick_at', since, 'entry_price', entry, 'entry_size_usd', "
+      "entry * 0.01, 'entry_leverage', null, 'entry_reason', $2 || ' reason', 'entry_snapshot_id', $3 || f, "
+      "'entry_regime_tag', 'chop_lowvol', 'entry_lessons_hash', '0123456789abcdef', 'size_base', 0.01, "
+      "'average_entry_price', entry, 'realized_so_far_usd', 0, 'mark_price', price, 'mfe_usd', 5, "
+      "'mae_usd', -3, 'fees_usd', 0.1)) end, "
+      "false, s, x, p, l "
+      "from (values "
+      "(1, 1, '2026-01-01 10:00Z', 1000, 'propose_order', 'executed', null, 'BTC', '1', '1', "
+      "'2026-01-01T10:00:00Z', 65000, 65000, 'open_trade', 1000, 1, 0, 0), "
+      "(2, 1, '2026-01-01 10:30Z', 1010, 'propose_order', 'rejected', 'R3_POSITION_CAP', 'BTC', '1', '1', "
+      "'2026-01-01T10:00:00Z', 65000, 65500, 'update_trade', 1000, 1, 0, 0), "
+      "(3, 1, '2026-01-01 11:00Z', 1030, 'close_position', 'executed', null, 'ETH', '2', '3', "
+      "'2026-01-01T11:00:00Z', 3400, 3400, 'open_trade', 1000, 2, 30, 0), "
+      "(4, 1, '2026-01-02 11:00Z', 1028.5, 'close_position', 'executed', null, 'ETH', '3', '4', "
+      "'2026-01-02T11:00:00Z', 3380, 3380, 'open_trade', 1028.5, 1, -1.5, 1), "
+      "(5, 1, '2026-01-02 12:00Z', 1029, 'hold', 'no_action', null, 'ETH', '3', '4', "
+      "'2026-01-02T11:00:00Z', 3380, 3390, 'update_trade', 1028.5, 1, -1.5, 1), "
+      "(6, 2, '2026-01-01 10:00Z', 500, 'propose_order', 'executed', null, 'SOL', '4', '6', "
+      "'2026-01-01T10:00:00Z', 150, 150, 'open_trade', 500, 1, 0, 0)) "
+      "as y (n, d, at, e, a, k, r, held, t, f, since, entry, price, op, s, x, p, l)" },
+    /* A gain and a loss of the first deployment, closed; an open trade of each of the two that ticked. */
+    { "trade_history",
+      "insert into daybook.trade_history (owner, id, deployment_id, skill_id, version, symbol, side, status, "
+      "entry_tick_at, entry_price, entry_size_usd, entry_reason, entry_snapshot_id, entry_lessons_hash, "
+      "entry_regime_tag, exit_tick_at, exit_price, exit_reason, exit_snapshot_id, holding_minutes, "
+      "realized_pnl_usd, fees_usd, mfe_usd, mae_usd, size_base, average_entry_price, mark_price, "
+      "last_tick_at) "
+      "select $1, ($3 || n)::uuid, ($3 || d)::uuid, 'skill-1', 'v1', y, 'long', s, en::timestamptz, ep, ep "
+      "* "
+      "0.01, $2 || ' reason', ($3 || es)::uuid, '0123456789abcdef', 'chop_lowvol', ex::timestamptz, xp, "
+      "case when ex is not null then $2 || ' exit' end, ($3 || xs)::uuid, h, pnl, 0.1, 5, -3, size, ep, "
+      "coalesce(xp, ep), last::timestamptz "
+      "from (values "
+      "(1, 1, 'BTC', 'closed', '2026-01-01 10:00Z', 65000, '1', '2026-01-01 11:00Z', 68000, '3', 60, 30, 0, "
+      "'2026-01-01 11:00Z'), "
+      "(2, 1, 'ETH', 'closed', '2026-01-01 11:00Z', 3400, '3', '2026-01-02 11:00Z', 3250, '4', 1440, -1.5, "
+      "0, '2026-01-02 11:00Z'), "
+      "(3, 1, 'ETH', 'open', '2026-01-02 11:00Z', 3380, '4', null, null, null, null, null, 0.01, "
+      "'2026-01-02 12:00Z'), "
+      "(4, 2, 'SOL', 'open', '2026-01-01 10:00Z', 150, '6', null, null, null, null, null, 0.01, "
+      "'2026-01-01 10:00Z')) "
+      "as x (n, d, y, s, en, ep, es, ex, xp, xs, h, pnl, size, last)" },
+    /* A note that was superseded by the active one, and one that was promoted to the skill. */
+    { "reflection_notes",
+      "insert into daybook.reflection_notes (owner, id, skill_id, version, deployment_id, status, "
+      "generated_at, superseded_at, window_start, window_end, trades_considered, lessons_text, content_hash, "
+      "model_used) "
+      "select $1, ($3 || n)::uuid, 'skill-1', 'v1', ($3 || d)::uuid, s, g::timestamptz, u::timestamptz, "
+      "'2026-01-01 10:00Z', '2026-01-01 11:00Z', n, '### Sizing ' || $2 || ' ' || n, h, 'builtin' "
+      "from (values "
+      "(1, '1', 'superseded', '2026-01-01 11:30Z', '2026-01-02 11:30Z', '0123456789abcdef'), "
+      "(2, '1', 'active', '2026-01-02 11:30Z', null, 'fedcba9876543210'), "
+      "(3, null, 'active', '2026-01-02 12:30Z', null, 'fedcba9876543210')) as x (n, d, s, g, u, h)" },
 };
 
 enum { FILLERS = sizeof fillers / sizeof *fillers };
@@ -111,16 +207,17 @@ static inline void owned_fill(PGconn *pg)
                       "proved that "
                       "no statement shows its rows to another owner",
                       names[i]);
+    }
+    for (int f = 0; f < FILLERS; f++)
         for (int bob = 0; bob < 2; bob++) {
             const char *owner = bob ? BOB : ANN;
             const char *const values[] = { owner, bob ? "plainword" : ANN_MARK, owned_ids(owner) };
             static const Oid texts[] = { 25, 25, 25 };
             PGresult *r = PQexecParams(pg, fillers[f].sql, 3, texts, values, NULL, NULL, 0);
-            owned_ok(pg, r, names[i]);
-            ck_assert_msg(atoi(PQcmdTuples(r)) > 0, "%s was not filled", names[i]);
+            owned_ok(pg, r, fillers[f].table);
+            ck_assert_msg(atoi(PQcmdTuples(r)) > 0, "%s was not filled", fillers[f].table);
             PQclear(r);
         }
-    }
 }
 
 /* A checksum over all rows of the owner in all owned tables, in static storage that two calls share. */

@@ -31,7 +31,21 @@ static const struct {
 /* What a parameter is given, by its name and, where the same name has several types, by the type. `theirs`
  * names something of ann's, `own` something of bob's; texts that a write would keep are nobody's. NULL is a
  * value too. "@1" is the first of the owner's ids. */
-enum { BOOL = 16, INT2 = 21, INT4 = 23, INT8 = 20, TEXT = 25, TIMESTAMPTZ = 1184 };
+enum { BOOL = 16, INT2 = 21, INT4 = 23, INT8 = 20, TEXT = 25, TIMESTAMPTZ = 1184, NUMERIC = 1700 };
+
+#define TICK_SNAPSHOT                                                                                   \
+    "[{\"id\":\"@9\",\"tick_at\":\"2026-01-03T00:00:00Z\",\"equity_usd\":1,\"content_hash\":\"x\","     \
+    "\"input\":{},\"ops\":[],"                                                                          \
+    "\"open\":[],\"unmatched_fees\":[],\"reflection_due\":false,\"day_start_equity_usd\":1,\"executed_" \
+    "today\":0,\"realized_today_usd\":0,\"losing_closes\":0}]"
+#define TICK_NUMBERS                                                                                 \
+    "\"fees_usd\":0.2,\"mfe_usd\":6,\"mae_usd\":-3,\"size_base\":0.02,\"average_entry_price\":3380," \
+    "\"realized_so_far_usd\":0,\"mark_price\":3400,\"last_tick_at\":\"2026-01-03T00:00:00Z\"}]"
+#define TICK_CHANGED "[{\"id\":\"@3\",\"status\":\"open\"," TICK_NUMBERS
+#define TICK_BEGUN                                                                                           \
+    "[{\"id\":\"@8\",\"symbol\":\"DOGE\",\"side\":\"long\",\"status\":\"open\",\"entry_tick_at\":\"2026-01-" \
+    "03T00:"                                                                                                 \
+    "00:00Z\",\"entry_price\":1,\"entry_size_usd\":1," TICK_NUMBERS
 
 static const struct given {
     const char *name;
@@ -45,19 +59,40 @@ static const struct given {
     { "request_hash", 0, "hash " ANN_MARK, "hash plainword" },
     { "tags", 0, "{macro}", "{macro}" },
     { "tags_all", 0, "{macro}", NULL },
-    { "status", TEXT, "proposed", NULL },
+    { "status", TEXT, NULL, "proposed" },
     { "status", INT4, "201", "200" },
     { "active", 0, "true", NULL },
     { "text", 0, "macro calls", NULL },
     { "since", 0, "2025-01-01", NULL },
     { "until", 0, "2027-01-01", NULL },
     { "as_of", 0, "9999-12-31T23:59:59Z", "2026-01-02T12:00:00Z" },
-    { "cursor_1", TIMESTAMPTZ, "infinity", NULL },
+    { "cursor_1", TIMESTAMPTZ, NULL, "infinity" },
+    { "cursor_1", NUMERIC, NULL, NULL },
     { "cursor_1", INT4, "0", NULL },
+    { "cursor_1", TEXT, "", NULL },
     { "cursor_2", 0, NULL, NULL },
     { "limit", 0, "200", "1" },
+    { "skill_id", 0, "skill-1", "skill-9" },
+    { "version", 0, "v1", "v9" },
+    { "mode", 0, "live", "live" },
+    { "deployment_id", 0, "@1", "@1" },
+    { "symbol", 0, "BTC", NULL },
+    { "side", 0, "long", NULL },
+    { "regime", 0, "chop_lowvol", NULL },
+    { "lessons_hash", 0, "0123456789abcdef", NULL },
+    { "exit_reason", 0, ANN_MARK " exit", NULL },
+    { "entry_since", 0, "2025-01-01", NULL },
+    { "entry_until", 0, "2027-01-01", NULL },
+    { "exit_since", 0, "2025-01-01", NULL },
+    { "exit_until", 0, "2027-01-01", NULL },
+    { "group_by", 0, "exit_reason", "symbol" },
     { "stale_days", 0, "1", "1" },
     { "similar_keys", 0, "{1,7,8}", "{1,2}" },
+    { "deployment_id", 0, "@1", "@1" },
+    { "engine_kind", 0, "rejected", NULL },
+    { "engine_rule", 0, NULL, NULL },
+    { "action_kind", 0, NULL, NULL },
+    { "k", 0, "30", NULL },
     /* what a write keeps */
     { "new_id", 0, "0190cccc-cccc-7ccc-8ccc-cccccccccccc", "0190cccc-cccc-7ccc-8ccc-cccccccccccc" },
     { "at", 0, "2026-03-01", "2026-03-01" },
@@ -71,12 +106,30 @@ static const struct given {
     { "reason", 0, "a reason", NULL },
     { "validation", 0, "{\"metric\":\"m\",\"value\":1,\"sample_size\":1}", NULL },
     { "superseded_by", 0, NULL, NULL },
+    { "strategy", 0, "a strategy", "a strategy" },
+    { "avoid", 0, "{a rule}", NULL },
+    { "memory", 0, "{\"enabled\":false}", NULL },
+    { "name", 0, "a name", NULL },
+    { "reflection", 0, "{\"cadence\":\"daily\"}", NULL },
+    /* a tick of the first deployment, which has five: one more snapshot, the open trade changed, one begun */
+    { "tick_at", 0, "2026-01-02T12:00:00Z", "2026-01-02T12:00:00Z" },
+    { "snapshot_id", 0, "@9", "@9" },
+    { "expected", 0, "5", "5" },
+    { "count", 0, "1", "1" },
+    { "closed", 0, "0", "0" },
+    { "executed_today", 0, "2", "2" },
+    { "losing_closes", 0, "0", "0" },
+    { "day_start_equity_usd", 0, "1028.5", "1028.5" },
+    { "realized_today_usd", 0, "0", "0" },
+    { "snapshots", 0, TICK_SNAPSHOT, TICK_SNAPSHOT },
+    { "changed", 0, TICK_CHANGED, TICK_CHANGED },
+    { "begun", 0, TICK_BEGUN, TICK_BEGUN },
     { "content_type", 0, "application/json", "application/json" },
     { "location", 0, "/v1/nowhere", NULL },
     { "body", 0, "{}", "{}" },
 };
 
-enum { GIVEN = sizeof given / sizeof *given, MOST_PARAMS = 32, VALUE_SIZE = 256 };
+enum { GIVEN = sizeof given / sizeof *given, MOST_PARAMS = 32, VALUE_SIZE = 512 };
 
 /* Which parameters name the other's things and which the caller's own. */
 enum variant { ALL_THEIRS, ALL_OWN, LISTS_THEIRS, LISTS_OWN, LISTS_MIXED, VARIANTS };
@@ -88,7 +141,8 @@ static bool is_list(const char *param)
 
 static bool names_a_row(const char *param)
 {
-    return is_list(param) || strcmp(param, "id") == 0 || strcmp(param, "into") == 0;
+    return is_list(param) || strcmp(param, "id") == 0 || strcmp(param, "deployment_id") == 0 ||
+           strcmp(param, "into") == 0;
 }
 
 /* Writes the template: `@` stands for ann's ids, `#` for the caller's. */

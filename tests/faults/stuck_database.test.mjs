@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
-import { ANSWER_MS, assertQuiet, blocked, connectAndSend, fill, gauges, sessions, settled, sleep, whileLocked } from '../lib/faults.mjs';
+import { ANSWER_MS, assertQuiet, blocked, connectAndSend, fill, gauges, metric, sessions, settled, sleep, whileLocked } from '../lib/faults.mjs';
 import { create, newLesson, OUTCOME } from '../lib/lessons.mjs';
 import { until, within } from '../lib/processes.mjs';
 import { createKey } from '../lib/service.mjs';
@@ -84,6 +84,9 @@ test('a statement that hangs is given up in time and cancelled, on every lane', 
 test('many that hang behind each other are all answered in time', async () => {
   const limit = 1000;
   await withService(['--request-timeout-ms', String(limit), '--loops', '1', '--write-connections', '2'], async (service, api) => {
+    // A connection that is being made while the table is locked would be refused by name instead.
+    await until(async () => (await metric(api, 'daybook_db_connections', '{lane="write"}')) === 2, 'both connections are there');
+    await until(async () => (await sessions(s.query, "state <> 'idle'")).length === 0, 'they have prepared what they need');
     const results = await locked(() =>
       Promise.all(Array.from({ length: 40 }, (_, i) => timed(i % 2 ? api.post('/v1/lessons', newLesson({ tags: [`behind-${i}`] })) : api.get('/v1/lessons')))),
     );

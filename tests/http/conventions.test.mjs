@@ -137,7 +137,10 @@ test('a body whose length can be read in two ways is refused, and the connection
     'Content-Length: 2\r\nContent-Length: 5\r\n\r\n{}',
     'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
   ]) {
-    const answer = await exchange(s.service.port, head + rest, { method: 'POST', path: '/v1/lessons' });
-    assert.deepEqual([answer.status, answer.json.code, answer.headers.connection], [400, 'bad_request', 'close'], rest);
+    // libmicrohttpd 1.0 (Debian 13) refuses it by itself, before the service sees it and with a page of its own.
+    const answer = await exchange(s.service.port, head + rest);
+    assert.deepEqual([answer.status, answer.headers.connection.toLowerCase()], [400, 'close'], rest);
+    if (answer.headers['content-type'] === 'application/problem+json') assert.equal(answer.json.code, 'bad_request');
+    else assert.match(answer.text, /^<html>/);
   }
 });

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
 import { test } from 'node:test';
-import { exchange } from '../lib/client.mjs';
+import { exchange, makeClient } from '../lib/client.mjs';
 import { create, day, distinctTakeaway, everyItem, faults, OUTCOME } from '../lib/lessons.mjs';
+import { until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite({ prepare });
@@ -129,4 +130,27 @@ test('an export taken while lessons are written has no double and every lesson t
   assert.equal(new Set(exported).size, exported.length);
   for (const id of exported) known.delete(id);
   assert.equal(known.size, 0);
+});
+
+test('an export may take longer than other requests: only its statements have a limit', async () => {
+  const service = await s.another({ args: ['--request-timeout-ms', '1000'] });
+  const api = makeClient(service.base);
+  const holder = await s.cluster.connect(s.database);
+  const waits = async () =>
+    (await s.query("SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")).length > 0;
+  const begun = Date.now();
+  let taken;
+  const answer = api.get('/v1/lessons/export?format=jsonl', { status: 200 }).finally(() => (taken = Date.now() - begun));
+  while (Date.now() - begun < 2000) {
+    await holder.query('BEGIN');
+    await holder.query('LOCK TABLE daybook.lessons IN ACCESS EXCLUSIVE MODE');
+    await until(async () => taken || (await waits()), 'a page waits');
+    await holder.query('SELECT pg_sleep(0.2)');
+    await holder.query('ROLLBACK');
+  }
+  await holder.end();
+  assert.ok(lines((await answer).text).length >= MANY);
+  assert.ok(taken > 2000, `it took ${taken} ms`);
+  api.close();
+  await service.stop();
 });

@@ -201,7 +201,12 @@ export async function metric(api, name, labels = '') {
 export async function settled(api, { connections, requests }, ms = 10_000) {
   let seen;
   await until(async () => {
-    seen = { connections: await metric(api, 'daybook_connections'), requests: await metric(api, 'daybook_requests_in_flight') };
+    try {
+      seen = { connections: await metric(api, 'daybook_connections'), requests: await metric(api, 'daybook_requests_in_flight') };
+    } catch (error) {
+      if (error.code !== 'ECONNRESET') throw error;
+      return false; // the connection was closed as idle just when it was used again
+    }
     return seen.connections <= connections && seen.requests <= requests;
   }, 'connections and requests go back to what they were', ms).catch((error) => {
     throw new Error(`${error.message}: ${JSON.stringify(seen)} instead of ${JSON.stringify({ connections, requests })}`);

@@ -20,7 +20,7 @@ struct outcome_in {
 
 struct all_in {
     const char *id;
-    const char *text, *line, *number, *flag, *time, *uuid, *choice, *share;
+    const char *text, *line, *number, *flag, *time, *uuid, *name, *choice, *share;
     int64_t count, any_count;
     struct texts tags, evidence, ids;
     struct outcome_in *outcome;
@@ -66,6 +66,7 @@ static const struct field fields[] = {
     FIELD(FROM_BODY, KIND_BOOL, struct all_in, flag),
     FIELD(FROM_BODY, KIND_TIME, struct all_in, time, .fallback = "now"),
     FIELD(FROM_BODY, KIND_UUID, struct all_in, uuid),
+    FIELD(FROM_BODY, KIND_NAME, struct all_in, name),
     FIELD(FROM_BODY, KIND_CHOICE, struct all_in, choice, .choices = choices),
     FIELD(FROM_BODY, KIND_INT, struct all_in, count, .min = 1, .max = 10, .fallback = "3"),
     FIELD(FROM_BODY, KIND_INT, struct all_in, any_count),

@@ -1,5 +1,6 @@
 // The README's five-minute tour works as it is written.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { README } from '../lib/paths.mjs';
@@ -48,4 +49,13 @@ test('every command of the tour succeeds, in one shell', async () => {
 
 test('the tour leaves lessons behind', async () => {
   assert.ok((await s.api.get('/v1/lessons', { status: 200 })).json.items.length > 0);
+});
+
+test('the hashes of lessons in the README are what another implementation computes', () => {
+  const rows = [...readFileSync(README, 'utf8').matchAll(/^\| `(".*")` \| `([0-9a-f]{16})` \|$/gm)];
+  assert.ok(rows.length >= 6, 'the README has no table of hashes');
+  for (const [, text, hash] of rows) {
+    const plain = JSON.parse(text).replace(/\p{White_Space}+/gu, ' ').replace(/^ | $/g, '');
+    assert.equal(createHash('sha256').update(plain, 'utf8').digest('hex').slice(0, 16), hash, text);
+  }
 });

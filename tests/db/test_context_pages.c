@@ -1,0 +1,161 @@
+/* What is read before each decision is found on a few pages, however large the ledger is and however its rows
+ * are spread over deployments. */
+#include <check.h>
+
+#include "core/buf.h"
+#include "db/admin.h"
+#include "db/statement.h"
+#include "server/log.h"
+#include "tests/db/database.h"
+
+#define BIG   "0190aaaa-0000-7000-8000-000000000001"
+#define SMALL "0190aaaa-0000-7000-8000-000000000002"
+
+enum { FEW_PAGES = 60, TOGETHER = 4 };
+
+static const char *url;
+static char name[64];
+static PGconn *pg;
+
+static PGresult *query(const char *sql)
+{
+    PGresult *r = PQexec(pg, sql);
+    ExecStatusType status = PQresultStatus(r);
+    ck_assert_msg(status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK, "%s: %s", sql, PQerrorMessage(pg));
+    return r;
+}
+
+static void run(const char *sql)
+{
+    PQclear(query(sql));
+}
+
+/* `count` ticks, a minute apart, up to `last`: each rejected, each with a trade that it closed. */
+static void fill(const char *deployment, int count, const char *last)
+{
+    struct arena arena = { 0 };
+    run(arena_fmt(
+        &arena,
+        "insert into deployments values ('local', '%s', 's', '1', 'sim', null, 'off', 10, '2020-01-01');"
+        "insert into agent_state (owner, deployment_id, last_tick_at) values ('local', '%s', '%s')",
+        deployment, deployment, last));
+    run(arena_fmt(
+        &arena,
+        "insert into decision_snapshots (owner, id, deployment_id, tick_at, equity_usd, engine_kind, input, "
+        "ops, "
+        "open, reflection_due, day_start_equity_usd, executed_today, realized_today_usd, losing_closes) "
+        "select 'local', overlay('%s'::text placing lpad(n::text, 8, '0') from 1)::uuid, '%s', timestamptz "
+        "'%s' - (%d - n) * interval '1 minute', 1, 'rejected', '{}', '[]', '[]', false, 1, 0, 0, 0 "
+        "from generate_series(1, %d) n",
+        deployment, deployment, last, count, count));
+    run(arena_fmt(
+        &arena,
+        "insert into trade_history (owner, id, deployment_id, skill_id, version, symbol, side, status, "
+        "entry_tick_at, entry_price, entry_size_usd, exit_tick_at, exit_price, exit_reason, holding_minutes, "
+        "realized_pnl_usd, size_base, average_entry_price, mark_price, last_tick_at) "
+        "select owner, id, deployment_id, 's', '1', 'X', 'long', 'closed', tick_at - interval '9 minutes', "
+        "1, 1, "
+        "tick_at, 1, 'x', 9, 0, 0, 1, 1, tick_at from decision_snapshots where deployment_id = '%s'",
+        deployment));
+    arena_release(&arena);
+}
+
+/* As a fast lane has them: see conn_connect. */
+static void setup(void)
+{
+    log_setup("error", "text");
+    snprintf(name, sizeof name, "daybook_test_%d", (int)getpid());
+    url = database_create(name);
+    ck_assert(admin_migrate(url, NULL));
+    pg = database_connect(url);
+    run("set search_path = daybook, public; set jit = off; set plan_cache_mode = force_generic_plan;"
+        "set enable_seqscan = off; set enable_sort = off");
+    run("insert into skills (owner, skill_id) values ('local', 's');"
+        "insert into skill_versions (owner, skill_id, version, strategy) values ('local', 's', '1', '')");
+    fill(BIG, 20000, "2026-06-01");
+    run("vacuum analyze decision_snapshots");
+    run("vacuum analyze trade_history");
+    fill(SMALL, 3, "2021-06-01"); /* which no statistics know of */
+}
+
+static void teardown(void)
+{
+    PQfinish(pg);
+    database_drop(name);
+}
+
+static const char *literal(struct arena *arena, const char *value, bool together)
+{
+    if (!together)
+        return value ? arena_fmt(arena, "'%s'", value) : "null";
+    struct buf out = { .arena = arena };
+    for (int i = 0; i < TOGETHER; i++)
+        buf_fmt(&out, "%s%s", i ? "," : "array[", literal(arena, value, false));
+    buf_text(&out, "]::text[]");
+    return buf_string(&out);
+}
+
+static const char *value_of(const char *param, const char *id, const char *as_of)
+{
+    return strcmp(param, "owner") == 0 ? "local"
+           : strcmp(param, "id") == 0  ? id
+           : strcmp(param, "now") == 0 ? "2026-06-01"
+           : strcmp(param, "k") == 0   ? "30"
+                                       : as_of;
+}
+
+/* The pages that one request needs. */
+static int pages(const struct statement *st, bool together, const char *id, const char *as_of)
+{
+    struct arena arena = { 0 };
+    struct buf sql = { .arena = &arena };
+    const char *known =
+        st == &DECISION_SNAPSHOT_CONTEXT ? "9999-12-31" : as_of; /* its instant is its tick's */
+    PGresult *r = PQprepare(pg, "s", together ? st->together : st->sql, 0, NULL);
+    ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(pg));
+    PQclear(r);
+    buf_text(&sql, "explain (analyze, buffers, format yaml) execute s(");
+    for (int i = 0; i < st->param_count; i++)
+        buf_fmt(&sql, "%s%s", i ? ", " : "", literal(&arena, value_of(st->params[i], id, known), together));
+    buf_text(&sql, ")");
+    PQclear(query(buf_string(&sql))); /* the first execution reads the catalog too */
+    r = query(buf_string(&sql));
+    const char *plan = PQgetvalue(r, 0, 0);
+    const char *hit = strstr(plan, "Shared Hit Blocks: "), *read = strstr(plan, "Shared Read Blocks: ");
+    ck_assert_ptr_nonnull(hit);
+    ck_assert_ptr_nonnull(strstr(plan, together ? "Actual Rows: 4" : "Actual Rows: 1"));
+    int count = atoi(hit + strlen("Shared Hit Blocks: ")) + atoi(read + strlen("Shared Read Blocks: "));
+    PQclear(r);
+    run("deallocate s");
+    arena_release(&arena);
+    return together ? count / TOGETHER : count;
+}
+
+START_TEST(the_view_needs_a_few_pages_for_a_large_and_for_a_small_deployment_at_any_instant)
+{
+    static const char *const big[] = { NULL, "2026-06-01", "2026-05-25T12:00:30Z", "2019-01-01" };
+    static const char *const small[] = { NULL, "2026-06-01", "2021-06-01", "2019-01-01" };
+    const struct statement *const of_deployment[] = { &RISK_STATE_GET, &CONTEXT_GET };
+    for (int together = 0; together < 2; together++) {
+        for (size_t s = 0; s < 2; s++)
+            for (size_t i = 0; i < 4; i++) {
+                ck_assert_int_lt(pages(of_deployment[s], together, BIG, big[i]), FEW_PAGES);
+                ck_assert_int_lt(pages(of_deployment[s], together, SMALL, small[i]), FEW_PAGES);
+            }
+        static const char *const snapshots[] = { "00000001-0000-7000-8000-000000000001",
+                                                 "00010000-0000-7000-8000-000000000001",
+                                                 "00020000-0000-7000-8000-000000000001",
+                                                 "00000003-0000-7000-8000-000000000002" };
+        for (size_t i = 0; i < 4; i++)
+            ck_assert_int_lt(pages(&DECISION_SNAPSHOT_CONTEXT, together, snapshots[i], NULL), FEW_PAGES);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    static const TTest *const *const tests[] = {
+        &the_view_needs_a_few_pages_for_a_large_and_for_a_small_deployment_at_any_instant,
+    };
+    return database_tests("context_pages", tests, sizeof tests / sizeof *tests, setup, teardown);
+}

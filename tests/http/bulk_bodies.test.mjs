@@ -1,0 +1,214 @@
+// Bodies of bulk requests: of any size up to their limit, as slow as they come, and nothing of them stays.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import net from 'node:net';
+import { test } from 'node:test';
+import { exchange, makeClient } from '../lib/client.mjs';
+import { run, until, within } from '../lib/processes.mjs';
+import { createKey, startService } from '../lib/service.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const s = suite({ prepare });
+const ID = '0197c3a2-5f10-7c41-9d0e-3a5b7c9d1e30';
+const PATH = `/v1/deployments/${ID}/ticks/bulk`;
+const NDJSON = { 'content-type': 'application/x-ndjson' };
+const CHUNKED = { ...NDJSON, 'content-length': undefined, 'transfer-encoding': 'chunked' };
+const MEGABYTE = 1 << 20;
+
+async function prepare() {
+  await s.query(`
+    WITH skill AS (INSERT INTO daybook.skills (owner, skill_id) VALUES ('local', 'bulk') RETURNING owner, skill_id),
+      version AS (INSERT INTO daybook.skill_versions (owner, skill_id, version, strategy) SELECT owner, skill_id, '1', 'x' FROM skill),
+      deployment AS (
+        INSERT INTO daybook.deployments (owner, id, skill_id, version, mode, reflection_cadence, every_n_trades, created_at)
+        SELECT owner, '${ID}', skill_id, '1', 'sim', 'off', 10, now() FROM skill
+      )
+    INSERT INTO daybook.agent_state (owner, deployment_id) SELECT owner, '${ID}' FROM skill`);
+}
+
+/** Blank lines: a body that asks for nothing. */
+const blank = (bytes) => Buffer.alloc(bytes, '\n');
+
+const head = (headers) => `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n${headers}\r\n`;
+
+/** A connection that writes when it is told to: {socket, text, closed}. */
+async function connection(service) {
+  const socket = net.connect(service.port, '127.0.0.1');
+  const c = { socket, text: '', closed: once(socket, 'close') };
+  socket.on('data', (bytes) => (c.text += bytes)).on('error', () => {});
+  await once(socket, 'connect');
+  return c;
+}
+
+/** How many files without a name the service has open. */
+const spooled = ({ pid }) =>
+  readdirSync(`/proc/${pid}/fd`).filter((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`).endsWith('(deleted)');
+    } catch {
+      return false; // closed meanwhile
+    }
+  }).length;
+
+async function withService(options, work) {
+  const service = await s.another(options);
+  const api = makeClient(service.base);
+  try {
+    await work(service, api);
+  } finally {
+    api.close();
+    await service.stop();
+  }
+}
+
+test('a body may be larger than other bodies, announced or chunked, and leaves nothing', async () => {
+  for (const headers of [NDJSON, CHUNKED]) {
+    await s.api.post(PATH, blank(2 * MEGABYTE), { headers, status: 200 });
+    await s.api.post(PATH, blank(1), { headers, status: 200 });
+  }
+  await s.api.post(PATH, '', { headers: CHUNKED, status: 200 });
+  await s.api.post(PATH, undefined, { status: 200 });
+  await until(() => spooled(s.service) === 0, 'no file is open');
+});
+
+test('a body beyond the limit is 413 body_too_large, announced or chunked', async () => {
+  await withService({ args: ['--max-bulk-bytes', '65536'] }, async (service, api) => {
+    for (const headers of [NDJSON, CHUNKED]) {
+      await api.post(PATH, blank(65536), { headers, status: 200 });
+      const answer = await api.post(PATH, blank(65537), { headers, status: 413 });
+      assert.equal(answer.json.code, 'body_too_large');
+      assert.match(answer.json.detail, /65536/);
+    }
+    const far = await exchange(service.port, head('Content-Length: 999999999999\r\n'), { method: 'POST', path: PATH });
+    assert.equal(far.status, 413);
+    assert.equal(spooled(service), 0);
+  });
+});
+
+test('another media type than application/x-ndjson is 415, and the answer names it', async () => {
+  for (const type of ['application/json', 'application/jsonl', 'text/plain', undefined]) {
+    const answer = await s.api.post(PATH, '\n', { headers: { 'content-type': type }, status: 415 });
+    assert.equal(answer.json.code, 'unsupported_media_type');
+    assert.match(answer.json.detail, /application\/x-ndjson/);
+  }
+  await s.api.post(PATH, '\n', { headers: { 'content-type': 'Application/X-NDJSON; charset=utf-8' }, status: 200 });
+});
+
+test('Expect: 100-continue is answered before the body, and a refusal instead of it', async () => {
+  const c = await connection(s.service);
+  c.socket.write(head('Content-Length: 3\r\nExpect: 100-continue\r\n'));
+  await until(() => c.text.startsWith('HTTP/1.1 100 '), 'it says continue');
+  c.socket.write('\n\n\n');
+  await within(5000, c.closed, 'the answer is complete');
+  assert.match(c.text, /\r\n\r\nHTTP\/1\.1 200 /);
+
+  const refused = await exchange(s.service.port, head('Content-Length: 999999999999\r\nExpect: 100-continue\r\n'), {
+    method: 'POST',
+    path: PATH,
+  });
+  assert.equal(refused.status, 413);
+});
+
+test('a line that is longer than an ordinary body may be is line_too_long', async () => {
+  await withService({ args: ['--max-body-bytes', '1024'] }, async (service, api) => {
+    const answer = await api.post(PATH, `\n${'x'.repeat(500_000)}\n`, { headers: NDJSON });
+    assert.match(answer.text, /line_too_long/);
+    assert.match(answer.text, /line 2 has more than 1024 bytes/);
+  });
+});
+
+test('a body that keeps coming is not cut, one that stops is', async () => {
+  await withService({ args: ['--request-timeout-ms', '500'] }, async (service) => {
+    const c = await connection(service);
+    c.socket.write(head('Transfer-Encoding: chunked\r\n'));
+    const begun = Date.now();
+    await until(() => c.socket.write('1\r\n\n\r\n') && Date.now() - begun > 1500, 'three time-outs have passed');
+    c.socket.write('0\r\n\r\n');
+    await within(5000, c.closed, 'the answer is complete');
+    assert.match(c.text, /^HTTP\/1\.1 200 /);
+
+    const silent = await connection(service);
+    silent.socket.write(`${head('Transfer-Encoding: chunked\r\n')}1\r\n\n\r\n`);
+    await within(5000, silent.closed, 'it is given up');
+    assert.equal(silent.text, '');
+    await until(() => spooled(service) === 0, 'its file is closed');
+    await until(() => service.log.includes('body_timeout'), 'it is logged');
+  });
+});
+
+test('a client that leaves in the middle of its body leaves nothing', async () => {
+  // libmicrohttpd does not see an end that comes together with data: then the time-out does.
+  await withService({ args: ['--request-timeout-ms', '1000'] }, async (service) => {
+    const c = await connection(service);
+    c.socket.write(head(`Content-Length: ${MEGABYTE}\r\n`));
+    c.socket.write(blank(MEGABYTE / 2));
+    await until(() => spooled(service) === 1, 'its body has a file');
+    c.socket.destroy();
+    await until(() => spooled(service) === 0, 'its file is closed');
+  });
+});
+
+test('no room for a body is 507 insufficient_storage, in the log too, and there may be room again', async () => {
+  await withService({}, async (service, api) => {
+    const limit = (bytes) => run('prlimit', ['--pid', String(service.pid), `--fsize=${bytes}:`]);
+    await limit(100_000);
+    const answer = await api.post(PATH, blank(MEGABYTE), { headers: NDJSON, status: 507 });
+    assert.equal(answer.json.code, 'insufficient_storage');
+    await until(() => service.log.includes('spool_failed'), 'it is logged');
+    await api.post(PATH, blank(50_000), { headers: NDJSON, status: 200 });
+    await limit('unlimited');
+    await api.post(PATH, blank(MEGABYTE), { headers: NDJSON, status: 200 });
+  });
+});
+
+test('without a folder for temporary files only bulk requests fail', async () => {
+  await withService({ env: { TMPDIR: '/nonexistent' } }, async (service, api) => {
+    assert.equal((await api.post(PATH, blank(10), { headers: NDJSON, status: 500 })).json.code, 'internal');
+    await until(() => /spool_failed.*No such file or directory/.test(service.log), 'it is logged');
+    await api.get('/v1/lessons', { status: 200 });
+  });
+});
+
+test('a key that is not known is refused before the body is sent, and a new one is known at once', async () => {
+  const url = s.cluster.url(await s.cluster.createDatabase());
+  await createKey(url, 'desk', 'agent'); // with the first key, everybody needs one
+  const service = await startService(url);
+  try {
+    const ask = (key) => head(`Authorization: Bearer ${key}\r\nContent-Length: 2\r\nExpect: 100-continue\r\n`);
+    const refused = await exchange(service.port, ask('unknown'), { method: 'POST', path: PATH });
+    assert.equal(refused.status, 401);
+    assert.equal(spooled(service), 0);
+    const { key } = await createKey(url, 'desk', 'agent');
+    const c = await connection(service);
+    c.socket.write(ask(key));
+    await until(() => c.text.startsWith('HTTP/1.1 100 '), 'the new key may send');
+    c.socket.write('\n\n');
+    await within(5000, c.closed, 'the answer is complete');
+    assert.doesNotMatch(c.text, /unauthenticated/);
+  } finally {
+    await service.stop();
+  }
+});
+
+test('an Idempotency-Key is taken and not kept: each line is answered by itself', async () => {
+  const headers = { ...NDJSON, 'idempotency-key': 'bulk-1' };
+  for (const body of ['\n', '\n\n'])
+    assert.equal((await s.api.post(PATH, body, { headers, status: 200 })).headers['idempotency-replayed'], undefined);
+  await s.api.post(PATH, '\n', { headers: { ...headers, 'idempotency-key': 'not visible' }, status: 400 });
+});
+
+test('a body that is under way when the service stops is finished within the stop limit, or given up', async () => {
+  const service = await s.another({ args: ['--stop-timeout-ms', '3000'] });
+  const [quick, slow] = [await connection(service), await connection(service)];
+  for (const c of [quick, slow]) c.socket.write(`${head('Content-Length: 2\r\n')}\n`);
+  await until(() => spooled(service) === 2, 'both are under way');
+  const stopped = service.stop();
+  await until(() => service.log.includes('stop signal=TERM'), 'it stops');
+  quick.socket.write('\n');
+  await within(2000, quick.closed, 'the answer is complete');
+  assert.match(quick.text, /^HTTP\/1\.1 200 /);
+  await stopped;
+  await within(1000, slow.closed, 'the other is closed');
+  assert.equal(slow.text, '');
+});

@@ -1,0 +1,236 @@
+/* Bodies that wait in a file and are read line by line. */
+#include "server/http/spool.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "core/buf.h"
+#include "tests/core/unit.h"
+#include "tests/server/stderr.h"
+
+static struct arena arena;
+static struct spool spool;
+
+static void keep(const char *bytes, size_t len)
+{
+    ck_assert_int_eq(spool_open(&spool), OK);
+    ck_assert_int_eq(spool_add(&spool, bytes, len), OK);
+}
+
+/* The next thing that is not SPOOL_MORE. */
+static enum spool_found next(size_t most, char **line, size_t *len)
+{
+    enum spool_found found;
+    do
+        found = spool_step(&spool, most, line, len);
+    while (found == SPOOL_MORE);
+    HOLDS((*line != NULL) == (found == SPOOL_LINE));
+    return found;
+}
+
+/* Everything that is found, as "1:first|3:third|4!": the fourth is too long. */
+static const char *shown(size_t most)
+{
+    struct buf out = { .arena = &arena };
+    char *line;
+    size_t len;
+    for (enum spool_found found; (found = next(most, &line, &len)) != SPOOL_END;) {
+        ck_assert(found == SPOOL_LINE || found == SPOOL_TOO_LONG);
+        buf_fmt(&out, "%s%lld", out.len ? "|" : "", (long long)spool.number);
+        buf_char(&out, found == SPOOL_LINE ? ':' : '!');
+        if (found == SPOOL_LINE) {
+            HOLDS(len && len <= most && line[len] == '\0');
+            buf_add(&out, line, len);
+        }
+    }
+    return buf_string(&out);
+}
+
+static const struct {
+    const char *body, *shown;
+} bodies[] = {
+    { "", "" },
+    { "a", "1:a" },
+    { "a\n", "1:a" },
+    { "a\r\n", "1:a" },
+    { "a\nb", "1:a|2:b" },
+    { "a\r\nb\nc\r\n", "1:a|2:b|3:c" },
+    { "\n", "" },
+    { "\r\n\n\r\n", "" },
+    { "\n\na\n\n\nb\n\n", "3:a|6:b" },
+    { "a\rb\n", "1:a\rb" },
+    { "a\r", "1:a\r" }, /* no end of a line, and no harm to JSON */
+    { "a\r\r\n", "1:a\r" },
+    { " \n\t\n", "1: |2:\t" },
+    { "\xff\xc3\n", "1:\xff\xc3" },
+    { "12345678\n", "1:12345678" },
+    { "12345678\r\n", "1:12345678" },
+    { "12345678", "1:12345678" },
+    { "123456789\n", "1!" },
+    { "123456789\r\nb", "1!|2:b" },
+    { "123456789", "1!" },
+    { "12345678\r", "1!" },
+    { "a\n123456789012345678901234567890\nb\n", "1:a|2!|3:b" },
+    { "123456789\n123456789\n\nb\n123456789", "1!|2!|4:b|5!" },
+};
+
+START_TEST(lines_are_cut_counted_and_given_as_they_are)
+{
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        keep(bodies[i].body, strlen(bodies[i].body));
+        ck_assert_str_eq(shown(8), bodies[i].shown);
+        spool_close(&spool);
+    }
+    arena_release(&arena);
+}
+END_TEST
+
+START_TEST(a_line_may_hold_a_nul)
+{
+    char *line;
+    size_t len;
+    keep("a\0b\nc", 5);
+    ck_assert_int_eq(next(8, &line, &len), SPOOL_LINE);
+    ck_assert_uint_eq(len, 3);
+    ck_assert_mem_eq(line, "a\0b", 4);
+    spool_close(&spool);
+}
+END_TEST
+
+/* Around the size of a read, so that every cut falls somewhere into a line. */
+START_TEST(lines_of_every_length_come_back)
+{
+    enum { MOST = 150000, LINES = 60 };
+    char *text = arena_alloc(&arena, MOST);
+    for (int shift = 0; shift < 3; shift++) {
+        ck_assert_int_eq(spool_open(&spool), OK);
+        size_t lengths[LINES];
+        for (size_t i = 0; i < LINES; i++) {
+            lengths[i] = i % 3 == 0 ? 65536 - 4 + i % 9 : i % 3 == 1 ? 1 + i * i % 977 : MOST - (size_t)shift;
+            memset(text, 'a' + (int)(i % 26), lengths[i]);
+            ck_assert_int_eq(spool_add(&spool, text, lengths[i]), OK);
+            ck_assert_int_eq(spool_add(&spool, &"\r\n"[i & 1], 2 - (i & 1)), OK);
+        }
+        for (size_t i = 0; i < LINES; i++) {
+            char *line;
+            size_t len;
+            ck_assert_int_eq(next(MOST, &line, &len), SPOOL_LINE);
+            ck_assert_int_eq(spool.number, (int64_t)i + 1);
+            ck_assert_uint_eq(len, lengths[i]);
+            for (size_t k = 0; k < len; k++)
+                HOLDS(line[k] == 'a' + (int)(i % 26));
+        }
+        ck_assert_int_eq(next(MOST, &(char *){ 0 }, &(size_t){ 0 }), SPOOL_END);
+        ck_assert_int_eq(next(MOST, &(char *){ 0 }, &(size_t){ 0 }), SPOOL_END);
+        spool_close(&spool);
+    }
+    arena_release(&arena);
+}
+END_TEST
+
+START_TEST(what_a_step_takes_and_keeps_does_not_grow_with_the_body)
+{
+    enum { PIECE = 1 << 20, PIECES = 64, MOST = 100000 };
+    char *piece = arena_zero(&arena, PIECE);
+    memset(piece, 'x', PIECE);
+    ck_assert_int_eq(spool_open(&spool), OK);
+    for (int i = 0; i < PIECES; i++)
+        ck_assert_int_eq(spool_add(&spool, piece, PIECE), OK);
+    ck_assert_int_eq(spool_add(&spool, "\nlast", 5), OK);
+    char *line;
+    size_t len;
+    ck_assert_int_eq(next(MOST, &line, &len), SPOOL_TOO_LONG);
+    ck_assert_int_lt(spool.at, 4 * MOST); /* it is told as soon as it is known */
+    int64_t before = spool.at;
+    for (enum spool_found found; (found = spool_step(&spool, MOST, &line, &len)) == SPOOL_MORE;) {
+        HOLDS(spool.at - before <= 65536);
+        before = spool.at;
+    }
+    ck_assert_str_eq(line, "last");
+    ck_assert_int_eq(spool.number, 2);
+    ck_assert_uint_lt(spool.cap, 4 * MOST);
+    struct stat st;
+    ck_assert_int_eq(fstat(spool.fd, &st), 0);
+    ck_assert_int_eq(st.st_size, (off_t)PIECE * PIECES + 5);
+    ck_assert_int_lt(st.st_blocks * 512, 8 * PIECE); /* what was read has given its room back */
+    spool_close(&spool);
+    arena_release(&arena);
+}
+END_TEST
+
+static int files_in(const char *folder)
+{
+    DIR *d = opendir(folder);
+    ck_assert_ptr_nonnull(d);
+    int count = 0;
+    for (const struct dirent *e; (e = readdir(d));)
+        count += e->d_name[0] != '.';
+    closedir(d);
+    return count;
+}
+
+START_TEST(the_file_has_no_name)
+{
+    char folder[] = "/tmp/daybook-spool-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    setenv("TMPDIR", folder, 1);
+    keep("a\n", 2);
+    ck_assert_int_eq(files_in(folder), 0);
+    struct stat file, in;
+    ck_assert_int_eq(fstat(spool.fd, &file), 0);
+    ck_assert_int_eq(stat(folder, &in), 0);
+    ck_assert_uint_eq(file.st_dev, in.st_dev);
+    ck_assert_uint_eq(file.st_nlink, 0);
+    ck_assert_uint_eq(file.st_mode & 077, 0);
+    spool_close(&spool);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+START_TEST(without_a_folder_it_is_refused_with_the_reason_in_the_log)
+{
+    setenv("TMPDIR", "/nonexistent", 1);
+    stderr_begin();
+    enum err err = spool_open(&spool);
+    const char *said = stderr_end();
+    ck_assert_int_eq(err, ERR_INTERNAL);
+    ck_assert_ptr_nonnull(strstr(said, "spool_failed"));
+    ck_assert_ptr_nonnull(strstr(said, "No such file or directory"));
+    spool_close(&spool);
+}
+END_TEST
+
+START_TEST(without_room_it_is_refused_with_the_reason_in_the_log)
+{
+    static char bytes[4096];
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(spool_open(&spool), OK);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 6000, RLIM_INFINITY }), 0);
+    ck_assert_int_eq(spool_add(&spool, bytes, sizeof bytes), OK);
+    enum err err = spool_add(&spool, bytes, sizeof bytes);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
+    ck_assert_int_eq(err, ERR_INSUFFICIENT_STORAGE);
+    ck_assert_int_eq(err_status(err), 507);
+    spool_close(&spool);
+}
+END_TEST
+
+START_TEST(a_file_that_lost_its_end_is_an_error)
+{
+    static char bytes[4096];
+    keep(bytes, sizeof bytes);
+    ck_assert_int_eq(ftruncate(spool.fd, 100), 0);
+    char *line;
+    size_t len;
+    ck_assert_int_eq(next(8192, &line, &len), SPOOL_BROKEN);
+    spool_close(&spool);
+    ck_assert_int_eq(next(8192, &line, &len), SPOOL_END);
+}
+END_TEST
+
+UNIT_MAIN("spool", lines_are_cut_counted_and_given_as_they_are, a_line_may_hold_a_nul,
+          lines_of_every_length_come_back, what_a_step_takes_and_keeps_does_not_grow_with_the_body,
+          the_file_has_no_name, without_a_folder_it_is_refused_with_the_reason_in_the_log,
+          without_room_it_is_refused_with_the_reason_in_the_log, a_file_that_lost_its_end_is_an_error)
