@@ -1,19 +1,24 @@
 // One run: opens the stage, measures the parts that were asked for, prints the tables and closes the stage.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { measureContext } from './context.mjs';
 import { machine } from './machine.mjs';
 import { measureMemory } from './memory.mjs';
 import { render } from './report.mjs';
 import { makeStage, openStage } from './stage.mjs';
 import { measureStartup } from './startup.mjs';
+import { measureTick } from './tick.mjs';
 import { measureLatency, measureThroughput } from './throughput.mjs';
 
 const FULL = {
   rounds: 5,
   seconds: 4,
+  ledgerSeconds: 2,
   oneConnectionSeconds: 2,
   lessons: 10_000,
   spares: 4_000,
+  ledgers: [1_000, 100_000, 1_000_000],
+  bulkTicks: 5_000,
   starts: 10,
   privateStarts: 5,
   minutes: 15,
@@ -21,12 +26,15 @@ const FULL = {
 const QUICK = {
   rounds: 2,
   seconds: 1,
+  ledgerSeconds: 1,
   oneConnectionSeconds: 1,
   lessons: 2_000,
   spares: 800,
+  ledgers: [1_000, 10_000, 50_000],
+  bulkTicks: 2_000,
   starts: 3,
   privateStarts: 2,
-  minutes: 4,
+  minutes: 6,
 };
 
 const PARTS = {
@@ -35,7 +43,9 @@ const PARTS = {
   latency: measureLatency,
   memory: measureMemory,
   startup: measureStartup,
-  create: (stage, plan) => measureThroughput(stage, plan, 'create'), // last: it makes the library grow
+  create: (stage, plan) => measureThroughput(stage, plan, 'create'), // last of these: it makes the library grow
+  context: measureContext,
+  tick: measureTick, // after that: it makes the ledger grow
 };
 
 const { values: options, positionals } = parseArgs({

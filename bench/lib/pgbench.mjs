@@ -1,6 +1,6 @@
 // pgbench on the service's own statements: the same text, the same parameters, the same session settings.
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, readdirSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { ended, run, start, within } from '../../tests/lib/processes.mjs';
@@ -9,6 +9,7 @@ import { randomFrom } from './texts.mjs';
 
 const GETS = 32; // statements for each fetch of the ids that they ask for
 const CREATES = 8; // and of the lessons that they write
+const TICKS = 8; // and of the ticks
 const WARM_SECONDS = 1; // connecting, preparing and the first plans are not what is measured
 const CREATES_A_SECOND = 20_000; // more than any machine of two cores can do durably
 
@@ -20,22 +21,28 @@ const bin = () => {
 /* pgbench makes a new parameter of every :name, and would send a value that a statement uses five times five times. In a comment
  * behind a statement that has its $1, $2 already, the names are just the list of its parameters. A variable that is nowhere
  * set is null. */
-const call = ({ sql, params }, n) =>
-  `${sql} /* ${params.map((p) => `:${p}${FETCHED.has(p) ? `_${n}` : ''}`).join(' ')} */;\n`;
-const FETCHED = new Set(['id', 'new_id', 'context', 'outcome', 'takeaway', 'tags', 'evidence', 'similar_keys']);
+const call = ({ sql, params }, variable = (param) => param, end = ';') =>
+  `${sql} /* ${params.map((param) => `:${variable(param)}`).join(' ')} */${end}\n`;
 const numbered = (name, count) => Array.from({ length: count }, (_, i) => `${name}_${i + 1}`);
 const repeat = (count, line) => Array.from({ length: count }, (_, i) => line(i + 1)).join('');
+/** Of the parameters that are fetched for several calls at once, that of the nth call. */
+const nth = (n, fetched) => (param) => (fetched.includes(param) ? `${param}_${n}` : param);
 
 const TEXTS = ['context', 'outcome', 'takeaway', 'tags', 'evidence', 'similar_keys'];
+const LATEST = '9999-12-31T23:59:59Z';
 
-/** Per kind: the script, how many of its statements count, and the tables that it fetches from, made once or before every run. */
+/**
+ * Per kind: the script, how many of its statements count, its variables, and the tables that it fetches from, made once or before every
+ * run. `settings` names the statement whose session settings all have.
+ */
 const KINDS = {
   get: {
     // The fetch is a read by key like those that it serves, so it counts as one of them.
     counted: GETS + 1,
-    script: (st, wrap) =>
+    variables: () => ({ as_of: LATEST }),
+    script: ({ get }, wrap) =>
       `\\set n random(0, 1999)\nselect ${numbered('id', GETS).join(', ')} from bench.ids where n = :n \\gset\n` +
-      wrap(repeat(GETS, (n) => call(st, n))),
+      wrap(repeat(GETS, (n) => call(get, nth(n, ['id'])))),
     once: (stage) => {
       const random = randomFrom(3);
       return fillIds(
@@ -47,13 +54,18 @@ const KINDS = {
       );
     },
   },
-  list: { counted: 8, script: (st, wrap) => wrap(repeat(8, () => call(st))) },
+  list: {
+    counted: 8,
+    variables: () => ({ as_of: LATEST, limit: 10 }),
+    script: ({ list }, wrap) => wrap(repeat(8, () => call(list))),
+  },
   create: {
     counted: CREATES,
-    script: (st) =>
+    variables: (stage, clients) => ({ turn: -1, clients, texts: Math.floor(stage.spares / CREATES) }),
+    script: ({ create }) =>
       `\\set n random(0, :texts - 1)\n\\set turn :turn + 1\n\\set ids :turn * :clients + :client_id\n` +
       `select clock_timestamp() as at, t.*, i.* from bench.texts t, bench.new_ids i where t.n = :n and i.n = :ids \\gset\n` +
-      repeat(CREATES, (n) => call(st, n)),
+      repeat(CREATES, (n) => call(create, nth(n, ['new_id', ...TEXTS]))),
     once: (stage) => pivotSpares(stage),
     before: (stage, seconds) =>
       fillIds(
@@ -62,6 +74,31 @@ const KINDS = {
         numbered('new_id', CREATES),
         Math.ceil(((seconds + WARM_SECONDS + 1) * CREATES_A_SECOND) / CREATES),
         newIds(),
+      ),
+  },
+  // One statement a transaction: what pgbench logs is then the time of the statement.
+  context: {
+    counted: 1,
+    variables: (stage) => ({ id: stage.ledgers.at(-1).id, now: new Date().toISOString() }),
+    script: ({ context }, wrap) => wrap(call(context)),
+  },
+  /* \gset takes from a state what the next statement must find, and fails when that one wrote nothing. What is told of a tick comes from
+   * lib/tick.mjs. */
+  tick_update: {
+    settings: 'tick_write',
+    counted: TICKS,
+    variables: ({ tick }) => tick.variables,
+    script: ({ tick_state, tick_write }, wrap, { tick }) =>
+      `select t.id, ${numbered('m', TICKS)
+        .flatMap((m, i) => tick.texts.map((text) => `format(t.${text}, ${m}.id, ${m}.at) as ${text}_${i + 1}`))
+        .join(', ')} from bench.ticks as t, ${numbered('m', TICKS)
+        .map((m, i) => `bench.next_tick(t.id, ${i + 1}) as ${m}`)
+        .join(', ')} where t.n = :client_id \\gset\n` +
+      repeat(
+        TICKS,
+        (n) =>
+          call(tick_state, undefined, ' \\gset') +
+          call(tick_write, (param) => (param === 'expected' ? 'ticks' : nth(n, tick.texts)(param)), ' \\gset'),
       ),
   },
 };
@@ -111,29 +148,37 @@ export async function preparePgbench(stage, kind) {
   await once?.(stage);
   writeFileSync(
     stage.file(`${kind}.sql`),
-    script(stage.statement[kind], (text) => text),
+    script(stage.statement, (text) => text, stage),
   );
-  if (kind !== 'create')
-    // a pipeline of creates would be one transaction
+  if (kind === 'get' || kind === 'list')
+    // a pipeline of writes would be one transaction
     writeFileSync(
       stage.file(`${kind}.pipelined.sql`),
-      script(stage.statement[kind], (text) => `\\startpipeline\n${text}\\endpipeline\n`),
+      script(stage.statement, (text) => `\\startpipeline\n${text}\\endpipeline\n`),
     );
 }
 
 /** Before each run, outside of what is measured. */
 export const refillPgbench = (stage, kind, seconds) => KINDS[kind].before?.(stage, seconds);
 
-/** {requests, seconds} of a run; `atStart` and `atEnd` are called with its process id when the clock starts and stops. */
+/** µs of the transactions in the middle and at 99 % of pgbench's log, without those of the warming. */
+function logged(path) {
+  const rows = readFileSync(path, 'utf8').trimEnd().split('\n').map((line) => line.split(' ').map(Number));
+  const begin = rows[0][4] + WARM_SECONDS;
+  const us = rows
+    .filter(([, , , , second]) => second > begin)
+    .map(([, , time]) => time)
+    .sort((a, b) => a - b);
+  return { p50: us[Math.floor(us.length * 0.5)], p99: us[Math.floor(us.length * 0.99)] };
+}
+
+/**
+ * {requests, seconds} of a run; `atStart` and `atEnd` are called with its process id when the clock starts and stops. With one client and a
+ * kind of one statement also p50 and p99 (µs).
+ */
 export async function pgbench(stage, kind, { clients, pipelined = false, seconds, atStart, atEnd }) {
-  const variables = {
-    owner: 'local',
-    as_of: '9999-12-31T23:59:59Z',
-    limit: 10,
-    turn: -1,
-    clients,
-    texts: Math.floor(stage.spares / CREATES),
-  };
+  const { settings = kind, counted, variables } = KINDS[kind];
+  const logs = clients === 1 && counted === 1;
   const args = [
     '-n',
     '-M',
@@ -147,10 +192,11 @@ export async function pgbench(stage, kind, { clients, pipelined = false, seconds
     '-T',
     seconds + WARM_SECONDS + 10,
   ];
-  for (const [name, value] of Object.entries(variables)) args.push('-D', `${name}=${value}`);
+  if (logs) args.push('-l', '--log-prefix', stage.file('pgbench'));
+  for (const [name, value] of Object.entries({ owner: 'local', ...variables(stage, clients) })) args.push('-D', `${name}=${value}`);
   args.push('-f', stage.file(pipelined ? `${kind}.pipelined.sql` : `${kind}.sql`), stage.url);
   const child = start(bin(), args.map(String), {
-    env: { ...process.env, PGOPTIONS: stage.statement[kind].options, PGAPPNAME: 'pgbench' },
+    env: { ...process.env, PGOPTIONS: stage.statement[settings].options, PGAPPNAME: 'pgbench' },
   });
   const end = ended(child);
   let said = '';
@@ -183,5 +229,5 @@ export async function pgbench(stage, kind, { clients, pipelined = false, seconds
   }
   if (/error|aborted/i.test(said)) throw new Error(`pgbench ${kind}:\n${said}`);
   await settled(stage);
-  return { requests: transactions * KINDS[kind].counted, seconds };
+  return { requests: transactions * counted, seconds, ...(logs && logged(stage.file(`pgbench.${child.pid}`))) };
 }

@@ -1,12 +1,15 @@
 // The tables: what was measured beside what was promised, misses included.
 import { availableParallelism } from 'node:os';
 import { OPEN } from './memory.mjs';
-import { CONNECTIONS } from './throughput.mjs';
+import { CLIENTS, CONNECTIONS } from './throughput.mjs';
+import { LEVELS } from './tick.mjs';
 
 const REQUESTS = { get: 'GET /v1/lessons/{id}', list: 'GET /v1/lessons?limit=10', create: 'POST /v1/lessons' };
+const CONTEXT = 'GET /v1/deployments/{id}/context';
+const TICK = 'POST /v1/deployments/{id}/ticks';
 const NAMES = {
   daybook: 'Daybook',
-  pgbench: 'pgbench -M prepared, 16 clients',
+  pgbench: `pgbench -M prepared, ${CLIENTS} clients`,
   pipelined: 'pgbench pipelined, 4 clients',
   fastify: `Fastify + pg, ${availableParallelism()} processes`,
 };
@@ -31,22 +34,27 @@ const table = (head, rows) =>
   '\n';
 
 /** Of each round its own ratio: what disturbs a round disturbs both. */
-const ratios = (runs, other) => runs.daybook.map((run, round) => run.rps / runs[other][round].rps);
+const roundRatios = (some, others, pick = (run) => run.rps) =>
+  some.map((run, round) => pick(run) / pick(others[round]));
+const ratios = (runs, other) => roundRatios(runs.daybook, runs[other]);
 
 /** A row of the first table: what, the value as text, the target as text, and whether it is met. */
 const target = (what, shown, wanted, met) => [what, shown, wanted, met ? 'yes' : '**no**'];
 
-function ratioRow(results, kind, other, least, what) {
-  const all = ratios(results[kind], other);
+/** A ratio that has to be at least so much, or at most; with requests that failed among `runs` it is not met. */
+function limitRow(what, all, sign, limit, runs) {
   const value = median(all);
-  const failed = sum(results[kind].daybook, (run) => run.failed);
+  const failed = sum(runs, (run) => run.failed);
   return target(
-    `${REQUESTS[kind]}: ${what}`,
+    what,
     `${two(value)} (${range(all, two)})${failed ? `, ${whole(failed)} requests failed` : ''}`,
-    `≥ ${least}`,
-    value >= least && !failed,
+    `${sign} ${limit}`,
+    (sign === '≥' ? value >= limit : value <= limit) && !failed,
   );
 }
+
+const ratioRow = (results, kind, other, least, what) =>
+  limitRow(`${REQUESTS[kind]}: ${what}`, ratios(results[kind], other), '≥', least, results[kind].daybook);
 
 function cpuRow({ get }) {
   const own = middle(get.daybook, (run) => run.cpu.own);
@@ -59,7 +67,32 @@ function cpuRow({ get }) {
   );
 }
 
-function targets(results) {
+const p50 = (run) => run.p50;
+
+function contextRows(runs, ledgers) {
+  const [shortest, longest] = [ledgers[0], ledgers.at(-1)];
+  const of = (closed, connections) => runs[`${closed} ${connections}`];
+  const compared = [shortest, longest].flatMap((closed) => [...of(closed, 1), ...of(closed, CONNECTIONS)]);
+  const row = (what, ...rest) => limitRow(`${CONTEXT}: ${what}`, ...rest, compared);
+  const grown = `with ${whole(longest)} trades, of that with ${whole(shortest)}`;
+  return [
+    row('p50 at one connection, times that of pgbench', roundRatios(of(longest, 1), runs['pgbench 1'], p50), '≤', 1.5),
+    row('requests a second, of pgbench', roundRatios(of(longest, CONNECTIONS), runs.pgbench), '≥', 0.7),
+    row(`requests a second ${grown}`, roundRatios(of(longest, CONNECTIONS), of(shortest, CONNECTIONS)), '≥', 0.8),
+    row(`p50 at one connection ${grown}`, roundRatios(of(longest, 1), of(shortest, 1), p50), '≤', 1.2),
+  ];
+}
+
+const tickRow = (runs) =>
+  limitRow(
+    `${TICK}, 3 updates: ticks a second, of pgbench`,
+    roundRatios(runs[`update ${CONNECTIONS}`], runs['update pgbench']),
+    '≥',
+    0.6,
+    runs[`update ${CONNECTIONS}`],
+  );
+
+function targets(results, plan) {
   const rows = [];
   if (results.get)
     rows.push(
@@ -69,6 +102,8 @@ function targets(results) {
     );
   if (results.list) rows.push(ratioRow(results, 'list', 'pgbench', 0.5, 'requests a second, of pgbench'));
   if (results.create) rows.push(ratioRow(results, 'create', 'pgbench', 0.5, 'requests a second, of pgbench'));
+  if (results.context) rows.push(...contextRows(results.context, plan.ledgers));
+  if (results.tick) rows.push(tickRow(results.tick));
   if (results.memory) {
     const { open, loaded } = results.memory;
     rows.push(target(`Resident memory with ${whole(OPEN)} open connections`, mb(open), '< 30 MB', open < 30e6));
@@ -96,38 +131,76 @@ function latencies(all) {
   return [all[0].mean === undefined ? '' : `${ms(middle(all, (run) => run.mean))} (mean)`, ''];
 }
 
+/** Requests a second; latencies; CPU. */
+function measured(all) {
+  const [own, postgres] = [middle(all, (run) => run.cpu.own), middle(all, (run) => run.cpu.postgres)];
+  const isHttp = all[0].cpu.generator > 0;
+  const failed = sum(all, (run) => run.failed);
+  return {
+    rate: `${whole(middle(all, (run) => run.rps))} (${range(
+      all.map((run) => run.rps),
+      whole,
+    )})${failed ? `, ${whole(failed)} failed` : ''}`,
+    times: latencies(all),
+    cpu: [
+      `${one(own)} + ${one(postgres)} = ${one(own + postgres)}`,
+      isHttp ? one(middle(all, (run) => run.cpu.generator)) : '',
+    ],
+  };
+}
+
+const TIMES = ['p50 ms', 'p99 ms'];
+const CPU = ['CPU µs: itself + PostgreSQL', 'CPU µs: wrk'];
+
 function throughput(runs) {
   const row = (name) => {
-    const all = runs[name];
-    const [own, postgres] = [middle(all, (run) => run.cpu.own), middle(all, (run) => run.cpu.postgres)];
-    const isHttp = all[0].p50 !== undefined;
-    const failed = sum(all, (run) => run.failed);
-    const ratio = name === 'daybook' ? '1' : two(median(ratios(runs, name)));
-    return [
-      NAMES[name],
-      `${whole(middle(all, (run) => run.rps))} (${range(
-        all.map((run) => run.rps),
-        whole,
-      )})${failed ? `, ${whole(failed)} failed` : ''}`,
-      ratio,
-      ...latencies(all),
-      `${one(own)} + ${one(postgres)} = ${one(own + postgres)}`,
-      !isHttp ? '' : one(middle(all, (run) => run.cpu.generator)),
-    ];
+    const { rate, times, cpu } = measured(runs[name]);
+    return [NAMES[name], rate, name === 'daybook' ? '1' : two(median(ratios(runs, name))), ...times, ...cpu];
   };
   return table(
-    [
-      '',
-      'requests/s (range)',
-      'Daybook is … times this',
-      'p50 ms',
-      'p99 ms',
-      'CPU µs: itself + PostgreSQL',
-      'CPU µs: wrk',
-    ],
+    ['', 'requests/s (range)', 'Daybook is … times this', ...TIMES, ...CPU],
     Object.keys(runs).map(row),
   );
 }
+
+/** Rows of [what, the runs]. */
+const ledgerTable = (rows, rate = 'requests/s (range)') =>
+  table(
+    ['', rate, ...TIMES, ...CPU],
+    rows.map(([what, runs]) => {
+      const { rate, times, cpu } = measured(runs);
+      return [what, rate, ...times, ...cpu];
+    }),
+  );
+
+const connections = (count) => (count === 1 ? 'one connection' : `${count} connections`);
+
+function context(runs, ledgers) {
+  const longest = ledgers.at(-1);
+  const contenders = [
+    ...LEVELS.map((count) => [`Daybook, ${connections(count)}`, runs[`${longest} ${count}`]]),
+    [NAMES.pgbench, runs.pgbench],
+    ['pgbench -M prepared, 1 client', runs['pgbench 1']],
+  ];
+  const sizes = [CONNECTIONS, 1].flatMap((count) =>
+    ledgers.map((closed) => [`${whole(closed)} closed trades, ${connections(count)}`, runs[`${closed} ${count}`]]),
+  );
+  return (
+    `With ${whole(longest)} closed trades in the ledger of the deployment:\n\n${ledgerTable(contenders)}\n` +
+    `Daybook, while the ledger grows:\n\n${ledgerTable(sizes)}`
+  );
+}
+
+const tick = (runs, bulkTicks) =>
+  ledgerTable(
+    [
+      ...LEVELS.map((count) => [`opens a trade: ${connections(count)}`, runs[`open ${count}`]]),
+      ...LEVELS.map((count) => [`updates 3: ${connections(count)}`, runs[`update ${count}`]]),
+      [`updates 3: ${NAMES.pgbench}`, runs['update pgbench']],
+      [`updates 3: ${whole(bulkTicks)} ticks in one body (…/bulk)`, runs['update bulk']],
+    ],
+    'ticks/s (range)',
+  );
 
 function latency(results) {
   const rows = Object.entries(results).flatMap(([kind, runs]) =>
@@ -143,7 +216,7 @@ function latency(results) {
 const QUIET = 0.1;
 
 function disturbance(results) {
-  const all = [results.get, results.list, results.create].filter(Boolean).flatMap((runs) => Object.values(runs).flat());
+  const all = ['get', 'list', 'create', 'context', 'tick'].flatMap((part) => Object.values(results[part] ?? {}).flat());
   if (all.length === 0) return '';
   const share = (pick) =>
     `${one(100 * median(all.map(pick)))} % of one core (at most ${one(100 * Math.max(...all.map(pick)))} %)`;
@@ -160,11 +233,13 @@ export function render(results, plan, machine, seconds) {
     `Written by \`bench/run\` on ${new Date().toISOString().slice(0, 10)}; one run of ${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s.\n`,
     machine.map((line) => `- ${line}\n`).join(''),
     disturbance(results),
-    `## Beside the targets\n\n${targets(results)}`,
+    `## Beside the targets\n\n${targets(results, plan)}`,
   ];
   for (const kind of Object.keys(REQUESTS))
     if (results[kind])
       sections.push(`## ${REQUESTS[kind]}, ${CONNECTIONS} connections\n\n${throughput(results[kind])}`);
+  if (results.context) sections.push(`## ${CONTEXT}\n\n${context(results.context, plan.ledgers)}`);
+  if (results.tick) sections.push(`## ${TICK}\n\n${tick(results.tick, plan.bulkTicks)}`);
   if (results.latency) sections.push(`## One connection\n\n${latency(results.latency)}`);
   if (results.memory)
     sections.push(
@@ -178,9 +253,11 @@ const how = (plan) =>
   [
     `Everything shares the ${availableParallelism()} cores: the load generator (wrk, one thread), the contender and PostgreSQL. A faster contender leaves the others less, so ratios count, not absolute numbers. All use loopback or a Unix socket.`,
     `One cluster serves all: the private one that \`./run\` makes, durable (fsync and synchronous_commit on), with ${whole(plan.lessons)} lessons of random text written through the API. Reads ask for random ones.`,
-    `${plan.rounds} rounds of ${plan.seconds} s for each contender, taking turns, each round with another one first; medians of the rounds, and a ratio is the median of the rounds' own ratios.`,
+    `${plan.rounds} rounds of ${plan.seconds} s for each contender (${plan.ledgerSeconds} s for the ledger, ${plan.oneConnectionSeconds} s for lessons at one connection), taking turns, each round with another one first; medians of the rounds, and a ratio is the median of the rounds' own ratios.`,
     `Daybook runs with its defaults, writing its log of a line a request (to /dev/null).`,
     `pgbench runs the service's prepared statements, text and session settings as overheard between the service and PostgreSQL. Its ids come 32 at a time by a read that counts like the others, its new lessons 8 at a time by a read that does not count; connecting and preparing are over before the clock starts. In a pipeline many statements share one round trip and one sync.`,
+    `The context is that of a live deployment, now: 10 closed trades, 3 positions, 5 rejections of the last hour. Each ledger's first trades and its last hour were posted to the service; SQL repeated the first ones, five trades opened by one tick and closed by the next, with their snapshots, under new ids and times. The longest ledger is in the database that pgbench reads too, each of the others in a database of its own with a service of its own. pgbench executes the statement once a transaction; at one client its p50 is that of its log. Fastify has no context.`,
+    `A tick is two statements, each a transaction: the state is read, and what the tick changes is written if the state is still that. Updates: 3 positions of 1,024 deployments, in turn; an open is the first tick of a deployment, with 100 bars. pgbench runs the same two statements, each client for a deployment of its own; it takes the state for the second from the first, and the other values are those that the service was overheard to send, with new ids and times put in by format() in a read of 8 ticks at a time that does not count. A tick that was refused or not stored ends the run.`,
     `Fastify validates and serializes through its schemas, runs the same statements by name over 16 connections, and has less to do: no request log, no keys, no ETag, no request id, and the near-duplicate keys of another lesson at hand instead of computing them.`,
     `CPU time is utime + stime of /proc, of the contender (all its processes) and of all processes of the cluster, over the requests of the same time.`,
   ]

@@ -9,6 +9,16 @@ import { ended, start, until, within } from '../../tests/lib/processes.mjs';
 import { overhear } from './statements.mjs';
 import { lessonMaker, words } from './texts.mjs';
 
+/** The statements that are measured, by what they are called here. */
+const STATEMENTS = {
+  get: 'lesson_get',
+  list: 'lesson_list',
+  create: 'lesson_create',
+  context: 'context_get',
+  tick_state: 'tick_state',
+  tick_write: 'tick_write',
+};
+
 const here = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const fast = new http.Agent({ keepAlive: true, maxSockets: 32 });
 
@@ -164,10 +174,8 @@ export async function openStage(stage, plan, say) {
     if (value !== wanted) throw new Error(`the cluster is not durable: ${setting} is ${value}`);
   }
 
-  const heard = await overhear(stage, ['lesson_get', 'lesson_list', 'lesson_create']);
-  stage.statement = Object.fromEntries(
-    Object.entries(heard).map(([name, found]) => [name.slice('lesson_'.length), found]),
-  );
+  const heard = await overhear(stage, Object.values(STATEMENTS));
+  stage.statement = Object.fromEntries(Object.entries(STATEMENTS).map(([kind, name]) => [kind, heard[name]]));
 
   say(`writing ${plan.lessons} lessons …`);
   await fillLibrary(stage.service.base, plan.lessons + plan.spares);

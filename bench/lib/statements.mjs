@@ -1,4 +1,4 @@
-// The statements and session settings of the service as it sends them, overheard on its way to PostgreSQL, so that all contenders run the same.
+// The statements, parameters and session settings of the service as it sends them, overheard on its way to PostgreSQL, so that all contenders run the same.
 import { mkdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
@@ -7,8 +7,26 @@ import { startDaybook } from './stage.mjs';
 
 const PROTOCOL_3 = 196608;
 
-/** Reads what a client sends; `onStart` gets the parameters of its session, `onPrepare` each statement's name and text. */
-function listener(onStart, onPrepare) {
+/** The name and the values, all text, that a Bind message gives to a statement. */
+function readBind(message) {
+  const name = message.indexOf(0, 5) + 1; // behind the portal
+  const formats = message.indexOf(0, name) + 1;
+  let at = formats + 2 + 2 * message.readUInt16BE(formats);
+  const values = Array.from({ length: message.readUInt16BE(at) });
+  at += 2;
+  for (let i = 0; i < values.length; i++) {
+    const length = message.readInt32BE(at);
+    values[i] = length < 0 ? null : message.toString('utf8', at + 4, at + 4 + length);
+    at += 4 + Math.max(length, 0);
+  }
+  return [message.toString('utf8', name, formats - 1), values];
+}
+
+/**
+ * Reads what a client sends; `onStart` gets the parameters of its session, `onPrepare` each statement's name and text, `onBind` its name
+ * and the values that it is executed with.
+ */
+function listener(onStart, onPrepare, onBind) {
   let held = Buffer.alloc(0);
   let started = false;
   return (data) => {
@@ -23,6 +41,8 @@ function listener(onStart, onPrepare) {
         onStart(Object.fromEntries(Array.from({ length: texts.length >> 1 }, (_, i) => texts.slice(2 * i, 2 * i + 2))));
       } else if (started && held[0] === 'P'.charCodeAt(0)) {
         onPrepare(texts[0], texts[1]);
+      } else if (started && held[0] === 'B'.charCodeAt(0)) {
+        onBind(...readBind(held.subarray(0, end)));
       }
       held = held.subarray(end);
     }
@@ -37,11 +57,14 @@ function parameters(daybookd, name) {
   return JSON.parse(`[${found[1]}]`);
 }
 
-/** {sql, options, params} of each statement by its name: a service is started for this, with someone listening in between. */
-export async function overhear(stage, names) {
+/**
+ * {sql, options, params, sent} of each statement by its name: a service is started for this, with someone listening in between. `act`
+ * may ask that service for something, and `sent` has the values of every execution that came of it.
+ */
+export async function overhear(stage, names, act = () => {}) {
   const heard = new Map();
   const folder = stage.file('between');
-  mkdirSync(folder);
+  mkdirSync(folder, { recursive: true });
   const between = net.createServer((client) => {
     const server = net.connect(join(stage.database.host, `.s.PGSQL.${stage.database.port}`));
     let options = '';
@@ -49,7 +72,8 @@ export async function overhear(stage, names) {
       'data',
       listener(
         (session) => (options = session.options ?? ''),
-        (name, sql) => heard.set(name, { sql: sql.trimEnd(), options }),
+        (name, sql) => heard.set(name, { sql: sql.trimEnd(), options, sent: heard.get(name)?.sent ?? [] }),
+        (name, values) => heard.get(name)?.sent.push(values),
       ),
     );
     client.pipe(server).pipe(client);
@@ -60,6 +84,7 @@ export async function overhear(stage, names) {
   const service = await startDaybook(stage.daybookd, ['--database-url', url], 'ignore');
   try {
     await until(() => names.every((name) => heard.has(name)), `the service prepares ${names.join(', ')}`);
+    await act(service.base);
   } finally {
     await service.stop();
     between.close();

@@ -4,11 +4,11 @@ import { pgbench, preparePgbench, refillPgbench } from './pgbench.mjs';
 import { wrk } from './wrk.mjs';
 
 export const CONNECTIONS = 64;
-const CLIENTS = 16;
+export const CLIENTS = 16;
 const PIPELINED_CLIENTS = 4;
 
 /** CPU of everything that takes part, as of now. `own` is the contender itself, `generator` what puts load on it. */
-function cpuNow(stage, own, generator) {
+export function cpuNow(stage, own, generator) {
   const us = {
     own: own(),
     generator: generator(),
@@ -20,7 +20,7 @@ function cpuNow(stage, own, generator) {
 }
 
 /** Per request, in µs, and what anything else took of the machine meanwhile. */
-function cpuUsed(before, after, requests) {
+export function cpuUsed(before, after, requests) {
   const used = (what) => after[what] - before[what];
   const ours = used('own') + used('postgres') + used('generator') + used('runner');
   const wallUs = (after.at - before.at) * 1000;
@@ -33,19 +33,23 @@ function cpuUsed(before, after, requests) {
   };
 }
 
-function httpContender(stage, name, server, own, kind, connections) {
+/** `more` are further arguments of wrk's script. */
+function httpContender(stage, name, server, own, kind, connections, { more = [] } = {}) {
   return {
     name,
     async measure(seconds) {
       const before = cpuNow(stage, own, endedChildrenUs);
-      const { requests, failed, seconds: took, p50, p99 } = await wrk(stage, server.base, kind, connections, seconds);
+      const { requests, seconds: took, ...said } = await wrk(stage, server.base, kind, connections, seconds, more);
       const after = cpuNow(stage, own, endedChildrenUs);
-      return { rps: requests / took, failed, p50, p99, cpu: cpuUsed(before, after, requests) };
+      return { rps: requests / took, requests, ...said, cpu: cpuUsed(before, after, requests) };
     },
   };
 }
 
-function pgbenchContender(stage, name, kind, clients, pipelined) {
+export const daybookContender = (stage, name, kind, connections, { service = stage.service, ...options } = {}) =>
+  httpContender(stage, name, service, () => processUs(service.pid), kind, connections, options);
+
+export function pgbenchContender(stage, name, kind, clients, { pipelined = false } = {}) {
   return {
     name,
     async measure(seconds) {
@@ -58,7 +62,11 @@ function pgbenchContender(stage, name, kind, clients, pipelined) {
           () => processUs(pid),
           () => 0,
         );
-      const { requests, seconds: took } = await pgbench(stage, kind, {
+      const {
+        requests,
+        seconds: took,
+        ...times
+      } = await pgbench(stage, kind, {
         clients,
         pipelined,
         seconds,
@@ -71,7 +79,9 @@ function pgbenchContender(stage, name, kind, clients, pipelined) {
       const rps = requests / took;
       return {
         rps,
+        requests,
         failed: 0,
+        ...times,
         mean: pipelined ? undefined : (clients / rps) * 1e6,
         cpu: cpuUsed(before, after, requests),
       };
@@ -81,21 +91,20 @@ function pgbenchContender(stage, name, kind, clients, pipelined) {
 
 function contenders(stage, kind, connections, clients) {
   const all = [
-    httpContender(stage, 'daybook', stage.service, () => processUs(stage.service.pid), kind, connections),
-    pgbenchContender(stage, 'pgbench', kind, clients, false),
+    daybookContender(stage, 'daybook', kind, connections),
+    pgbenchContender(stage, 'pgbench', kind, clients),
     httpContender(stage, 'fastify', stage.fastify, () => treeUs(stage.fastify.pid), kind, connections),
   ];
-  if (kind !== 'create' && clients > 1) all.push(pgbenchContender(stage, 'pipelined', kind, PIPELINED_CLIENTS, true));
+  if (kind !== 'create' && clients > 1)
+    all.push(pgbenchContender(stage, 'pipelined', kind, PIPELINED_CLIENTS, { pipelined: true }));
   return all;
 }
 
-/** Everyone gets the same start, then is measured; each round begins with another contender. */
-async function rounds(stage, kind, all, count, seconds) {
+/** Everyone gets the same start (`before`), then is measured; each round begins with another contender. */
+export async function rounds(all, count, seconds, before = () => {}) {
   const runs = Object.fromEntries(all.map(({ name }) => [name, []]));
   const once = async (contender, time) => {
-    await refillPgbench(stage, kind, time);
-    // Pages that change for the first time after a checkpoint are logged whole: nobody shall find that done by another.
-    if (kind === 'create') await stage.query('checkpoint');
+    await before(contender, time);
     return contender.measure(time);
   };
   for (const contender of all) await once(contender, Math.min(seconds, 2)); // warm: caches, plans, compiled code
@@ -107,9 +116,15 @@ async function rounds(stage, kind, all, count, seconds) {
   return runs;
 }
 
+const refill = (stage, kind) => async (contender, seconds) => {
+  await refillPgbench(stage, kind, seconds);
+  // Pages that change for the first time after a checkpoint are logged whole: nobody shall find that done by another.
+  if (kind === 'create') await stage.query('checkpoint');
+};
+
 export async function measureThroughput(stage, plan, kind) {
   await preparePgbench(stage, kind);
-  return rounds(stage, kind, contenders(stage, kind, CONNECTIONS, CLIENTS), plan.rounds, plan.seconds);
+  return rounds(contenders(stage, kind, CONNECTIONS, CLIENTS), plan.rounds, plan.seconds, refill(stage, kind));
 }
 
 /** One request at a time: {get, list}. */
@@ -117,7 +132,12 @@ export async function measureLatency(stage, plan) {
   const results = {};
   for (const kind of ['get', 'list']) {
     await preparePgbench(stage, kind);
-    results[kind] = await rounds(stage, kind, contenders(stage, kind, 1, 1), plan.rounds, plan.oneConnectionSeconds);
+    results[kind] = await rounds(
+      contenders(stage, kind, 1, 1),
+      plan.rounds,
+      plan.oneConnectionSeconds,
+      refill(stage, kind),
+    );
   }
   return results;
 }

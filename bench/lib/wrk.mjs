@@ -4,8 +4,11 @@ import { run } from '../../tests/lib/processes.mjs';
 
 let seed = 1; // another one for every run, so that no two send the same bodies
 
-/** {requests, failed, seconds, p50, p99 (µs)} of so many seconds of one kind of request; those that failed are not among the requests. */
-export async function wrk(stage, base, kind, connections, seconds) {
+/**
+ * {requests, failed, refused, seconds, p50, p99 (µs)} of so many seconds of one kind of request; those that failed, refused or lost, are
+ * not among the requests. `more` are further arguments of the script.
+ */
+export async function wrk(stage, base, kind, connections, seconds, more = []) {
   const script = fileURLToPath(new URL(`../wrk/${kind}.lua`, import.meta.url));
   const args = [
     '-t1',
@@ -19,11 +22,12 @@ export async function wrk(stage, base, kind, connections, seconds) {
     '--',
     stage.folder,
     String(seed++),
+    ...more,
   ];
   const { code, stdout, stderr } = await run('wrk', args);
   const line = stdout.match(/^\{.*\}$/m);
   if (code !== 0 || !line) throw new Error(`wrk ${kind}: ${stdout}${stderr}`);
   const { answered, refused, lost, us, p50, p99 } = JSON.parse(line[0]);
   if (answered === refused) throw new Error(`wrk ${kind}: no request was served:\n${stdout}`);
-  return { requests: answered - refused, failed: refused + lost, seconds: us / 1e6, p50, p99 };
+  return { requests: answered - refused, failed: refused + lost, refused, seconds: us / 1e6, p50, p99 };
 }
