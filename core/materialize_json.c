@@ -28,31 +28,6 @@ static void put_flip(struct buf *out, const struct trade_op *op)
     buf_json_bool(out, op->flip);
 }
 
-static void put_entry(struct buf *out, const struct trade_op *op)
-{
-    const struct trade *t = &op->trade;
-    put_flip(out, op);
-    json_put_time(out, "entry_tick_at", t->entry_tick_us);
-    json_put_quantity(out, "entry_price", t->entry_price);
-    json_put_quantity(out, "entry_size_usd", t->entry_size_usd);
-    json_put_quantity(out, "entry_leverage", t->entry_leverage);
-    json_put_text(out, "entry_reason", t->entry_reason);
-    json_put_text(out, "entry_snapshot_id", t->entry_snapshot_id);
-    json_put_text(out, "entry_regime_tag", t->entry_regime_tag);
-    json_put_text(out, "entry_lessons_hash", t->entry_lessons_hash);
-}
-
-static void put_exit(struct buf *out, const struct trade_op *op)
-{
-    const struct trade *t = &op->trade;
-    put_flip(out, op);
-    json_put_time(out, "exit_tick_at", t->exit_tick_us);
-    json_put_quantity(out, "exit_price", t->exit_price);
-    json_put_text(out, "exit_reason", t->exit_reason);
-    json_put_text(out, "exit_snapshot_id", t->exit_snapshot_id);
-    json_put_decimal(out, "holding_minutes", t->holding_minutes);
-}
-
 static void put_state(struct buf *out, const struct trade_op *op)
 {
     const struct trade *t = &op->trade;
@@ -76,10 +51,12 @@ void trade_op_json(struct buf *out, const struct trade_op *op)
         json_put_text(out, "trade_id", op->trade.id);
     json_put_text(out, "symbol", op->trade.symbol);
     json_put_text(out, "side", trade_side_names[op->trade.side]);
+    if (op->kind != TRADE_UPDATE)
+        put_flip(out, op);
     if (op->kind == TRADE_OPEN)
-        put_entry(out, op);
+        json_put_entry(out, &op->trade);
     if (op->kind == TRADE_CLOSE)
-        put_exit(out, op);
+        json_put_exit(out, &op->trade);
     if (op->kind == TRADE_UPDATE)
         json_put_text(out, "change", size_change_names[op->change]);
     put_state(out, op);

@@ -3,7 +3,7 @@
 -- The open trades are the ledger's own, not those of the last snapshot.
 -- name: tick_state :read :one
 select d.skill_id, d.version, d.reflection_cadence, d.every_n_trades, a.ticks, a.last_tick_at, a.day_start_equity_usd, a.executed_today,
-    a.realized_today_usd, a.losing_closes, a.closed_trades, a.closed_since_reflection, note.content_hash as lessons_hash,
+    a.realized_today_usd, a.losing_closes, a.closed_since_reflection, note.content_hash as lessons_hash,
     note.generated_at as reflected_at,
     (select json_agg(t) from (
         select id as trade_id, symbol, side, entry_tick_at, entry_price, entry_size_usd, entry_leverage, entry_reason, entry_snapshot_id,

@@ -89,7 +89,6 @@ enum err ledger_load(struct call *c, const char *deployment_id, struct ledger *l
         .realized_today = decimal_column(r, "realized_today_usd"),
         .executed_today = int_column(r, "executed_today"),
         .losing_closes = int_column(r, "losing_closes"),
-        .closed_trades = int_column(r, "closed_trades"),
         .closed_since_reflection = int_column(r, "closed_since_reflection"),
         .snapshots.arena = &c->arena,
         .changed.arena = &c->arena,
@@ -142,21 +141,10 @@ static void put_record(struct buf *list, const struct trade *t, bool closed, boo
     if (new) {
         json_put_text(list, "symbol", t->symbol);
         json_put_text(list, "side", trade_side_names[t->side]);
-        json_put_time(list, "entry_tick_at", t->entry_tick_us);
-        json_put_quantity(list, "entry_price", t->entry_price);
-        json_put_quantity(list, "entry_size_usd", t->entry_size_usd);
-        json_put_quantity(list, "entry_leverage", t->entry_leverage);
-        json_put_text(list, "entry_reason", t->entry_reason);
-        json_put_text(list, "entry_snapshot_id", t->entry_snapshot_id);
-        json_put_text(list, "entry_lessons_hash", t->entry_lessons_hash);
-        json_put_text(list, "entry_regime_tag", t->entry_regime_tag);
+        json_put_entry(list, t);
     }
     if (closed) {
-        json_put_time(list, "exit_tick_at", t->exit_tick_us);
-        json_put_quantity(list, "exit_price", t->exit_price);
-        json_put_text(list, "exit_reason", t->exit_reason);
-        json_put_text(list, "exit_snapshot_id", t->exit_snapshot_id);
-        json_put_decimal(list, "holding_minutes", t->holding_minutes);
+        json_put_exit(list, t);
         json_put_quantity(list, "realized_pnl_usd", t->realized_pnl_usd);
     }
     json_put_decimal(list, "fees_usd", t->fees_usd);
@@ -288,7 +276,6 @@ enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *an
     put_answer(answer, &a);
     l->last_tick_us = tick.tick_us;
     l->last_snapshot_id = tick.snapshot_id;
-    l->closed_trades += closes;
     l->closed_since_reflection += closes;
     l->closed += closes;
     l->applied++;

@@ -18,7 +18,7 @@ struct ledger {
     struct trade *open;
     size_t open_count;
     struct decimal day_start_equity, realized_today;
-    int64_t executed_today, losing_closes, closed_trades, closed_since_reflection;
+    int64_t executed_today, losing_closes, closed_since_reflection;
 
     /* what is not stored yet */
     int64_t applied, closed;

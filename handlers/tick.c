@@ -26,16 +26,11 @@ struct entry {
     struct tick_in *in;
 };
 
-static void begin_answer(struct buf *out, const struct entry *e)
-{
-    if (e->line)
-        buf_fmt(out, "{\"line\":%" PRId64 ",", e->line);
-}
-
 /* A line's answer is the tick's own, with the number of the line put before its first member. */
 static void put_answer(struct buf *out, const struct entry *e, const struct buf *answer)
 {
-    begin_answer(out, e);
+    if (e->line)
+        buf_fmt(out, "{\"line\":%" PRId64 ",", e->line);
     buf_add(out, answer->data + (e->line > 0), answer->len - (e->line > 0));
     if (e->line)
         buf_char(out, '\n');

@@ -13,14 +13,7 @@ static void put_row(struct buf *out, const struct trade *t)
     json_put_text(out, "trade_id", t->id);
     json_put_text(out, "symbol", t->symbol);
     json_put_text(out, "side", trade_side_names[t->side]);
-    json_put_time(out, "entry_tick_at", t->entry_tick_us);
-    json_put_quantity(out, "entry_price", t->entry_price);
-    json_put_quantity(out, "entry_size_usd", t->entry_size_usd);
-    json_put_quantity(out, "entry_leverage", t->entry_leverage);
-    json_put_text(out, "entry_reason", t->entry_reason);
-    json_put_text(out, "entry_snapshot_id", t->entry_snapshot_id);
-    json_put_text(out, "entry_regime_tag", t->entry_regime_tag);
-    json_put_text(out, "entry_lessons_hash", t->entry_lessons_hash);
+    json_put_entry(out, t);
     json_put_quantity(out, "size_base", t->size_base);
     json_put_quantity(out, "average_entry_price", t->average_entry_price);
     json_put_quantity(out, "realized_so_far_usd", t->realized_pnl_usd);
