@@ -2,30 +2,20 @@
 #include "core/buf.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-char *buf_room(struct buf *b, size_t more)
+void buf_grow(struct buf *b, size_t more)
 {
-    if (b->cap - b->len < more) {
-        size_t cap = b->cap ? b->cap * 2 : 512;
-        while (cap - b->len < more)
-            cap *= 2;
-        char *data = arena_alloc(b->arena, cap);
-        if (b->len)
-            memcpy(data, b->data, b->len);
-        b->data = data;
-        b->cap = cap;
-    }
-    return b->data + b->len;
-}
-
-void buf_add(struct buf *b, const void *bytes, size_t len)
-{
-    if (!len)
-        return;
-    memcpy(buf_room(b, len), bytes, len);
-    b->len += len;
+    size_t cap = b->cap ? b->cap * 2 : 512;
+    while (cap - b->len < more)
+        cap *= 2;
+    char *data = arena_alloc(b->arena, cap);
+    if (b->len)
+        memcpy(data, b->data, b->len);
+    b->data = data;
+    b->cap = cap;
 }
 
 void buf_fmt(struct buf *b, const char *fmt, ...)
@@ -54,59 +44,51 @@ const char *buf_string(struct buf *b)
     return b->data;
 }
 
-/* Without a branch in the loop, so that the compiler can look at many bytes at once. */
-static bool is_plain(const char *text, size_t len)
+/* How each byte stands in a JSON text: 0 as it is, 'u' as four hexadecimal digits, else behind a backslash.
+ */
+static const char escapes[256] = {
+    [0 ... 8] = 'u', ['\t'] = 't',      ['\n'] = 'n', [11 ... 12] = 'u',
+    ['\r'] = 'r',    [14 ... 31] = 'u', ['"'] = '"',  ['\\'] = '\\',
+};
+
+/* Of each byte of the word the top bit, where the byte is below 0x20, a quote or a backslash; a byte behind
+ * the first one found may be wrong. */
+static uint64_t special_bytes(uint64_t word)
 {
-    bool special = false;
-    for (size_t i = 0; i < len; i++)
-        special |= ((unsigned char)text[i] < 0x20) | (text[i] == '"') | (text[i] == '\\');
-    return !special;
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    const uint64_t quote = word ^ (ones * '"'), backslash = word ^ (ones * '\\');
+    return ((word - ones * 0x20) | (quote - ones) | (backslash - ones)) & ~word & tops;
+}
+
+/* How many bytes need no escape: most text has few that do, so eight are looked at together. */
+static size_t plain_len(const char *text, size_t len)
+{
+    size_t i = 0;
+    for (uint64_t word; len - i >= sizeof word; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        if (special_bytes(word))
+            break;
+    }
+    while (i < len && !escapes[(unsigned char)text[i]])
+        i++;
+    return i;
 }
 
 void buf_json_text(struct buf *b, const char *text, size_t len)
 {
     static const char hex[] = "0123456789abcdef";
-    if (is_plain(text, len)) {
-        char *plain = buf_room(b, len + 2);
-        plain[0] = plain[len + 1] = '"';
-        if (len)
-            memcpy(plain + 1, text, len);
-        b->len += len + 2;
-        return;
+    buf_char(b, '"');
+    for (const char *end = text + len;;) {
+        size_t plain = plain_len(text, (size_t)(end - text));
+        buf_add(b, text, plain);
+        text += plain;
+        if (text == end)
+            break;
+        unsigned char c = (unsigned char)*text++;
+        const char escaped[] = { '\\', escapes[c], '0', '0', hex[c >> 4], hex[c & 15] };
+        buf_add(b, escaped, escapes[c] == 'u' ? sizeof escaped : 2);
     }
-    char *to = buf_room(b, len * 6 + 2); /* the worst case, so that the loop needs no checks */
-    char *p = to;
-    *p++ = '"';
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c >= 0x20 && c != '"' && c != '\\') {
-            *p++ = (char)c;
-            continue;
-        }
-        *p++ = '\\';
-        switch (c) {
-        case '"':
-        case '\\':
-            *p++ = (char)c;
-            break;
-        case '\n':
-            *p++ = 'n';
-            break;
-        case '\t':
-            *p++ = 't';
-            break;
-        case '\r':
-            *p++ = 'r';
-            break;
-        default:
-            memcpy(p, "u00", 3);
-            p[3] = hex[c >> 4];
-            p[4] = hex[c & 15];
-            p += 5;
-        }
-    }
-    *p++ = '"';
-    b->len += (size_t)(p - to);
+    buf_char(b, '"');
 }
 
 void buf_json_string(struct buf *b, const char *text)

@@ -14,10 +14,24 @@ struct buf {
     size_t len, cap;
 };
 
-/* Makes room for `more` bytes; the pointer returned is where they go. Advance `len` after writing. */
-char *buf_room(struct buf *b, size_t more);
-void buf_add(struct buf *b, const void *bytes, size_t len);
+void buf_grow(struct buf *b, size_t more);
 void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Makes room for `more` bytes; the pointer returned is where they go. Advance `len` after writing. */
+static inline char *buf_room(struct buf *b, size_t more)
+{
+    if (b->cap - b->len < more)
+        buf_grow(b, more);
+    return b->data + b->len;
+}
+
+static inline void buf_add(struct buf *b, const void *bytes, size_t len)
+{
+    if (!len)
+        return;
+    memcpy(buf_room(b, len), bytes, len);
+    b->len += len;
+}
 
 static inline void buf_text(struct buf *b, const char *text)
 {

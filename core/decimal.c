@@ -35,6 +35,15 @@ static magnitude round_half_even(magnitude cut, int half)
     return cut + (half > 0 || (half == 0 && (cut & 1)));
 }
 
+/* Up to 10^18. */
+static uint64_t power_of_ten(int exponent)
+{
+    uint64_t power = 1;
+    while (exponent-- > 0)
+        power *= 10;
+    return power;
+}
+
 /* ---- text ---- */
 
 struct reader {
@@ -112,6 +121,14 @@ enum decimal_read decimal_parse(const char *text, struct decimal *out)
     if (!read_shape(text, &whole, &fraction, &exponent))
         return DECIMAL_NOT_A_NUMBER;
 
+    if (exponent == 0 && whole + fraction <= DECIMAL_SCALE) { /* as most are: no digit can be too many */
+        uint64_t units = 0;
+        for (size_t i = 0; i < whole + fraction; i++)
+            units = units * 10 + (unsigned)(text[i + (i >= whole)] - '0');
+        *out = signed_of(negative, (magnitude)units * power_of_ten(DECIMAL_SCALE - (int)fraction));
+        return DECIMAL_EXACT;
+    }
+
     struct reader r = { .half = -1 };
     int64_t place = (int64_t)whole + exponent;
     for (size_t i = 0; i < whole; i++)
@@ -123,15 +140,6 @@ enum decimal_read decimal_parse(const char *text, struct decimal *out)
 
     *out = r.too_large ? not_valid : signed_of(negative, round_half_even(r.units, r.half));
     return !decimal_is_valid(*out) ? DECIMAL_TOO_LARGE : r.cut ? DECIMAL_ROUNDED : DECIMAL_EXACT;
-}
-
-/* Up to 10^18. */
-static uint64_t power_of_ten(int exponent)
-{
-    uint64_t power = 1;
-    while (exponent-- > 0)
-        power *= 10;
-    return power;
 }
 
 /* Writes backwards from the end, with `digits` behind the point; returns the start. The digits are taken from
@@ -247,24 +255,25 @@ struct decimal decimal_mul(struct decimal a, struct decimal b)
                      round_half_even(cut, (rest > ONE / 2) - (rest < ONE / 2)));
 }
 
-/* |a| times 10^18 by |b|: by the processor where it fits 128 bits, as small amounts do, else bit by bit as on
- * paper, which is rare and easy to see to be right. The rest stays below the divisor, which is below 2^127,
- * so doubling it fits. */
+/* |a| times 10^18 by |b|: by the processor where it fits 128 bits, as small amounts do, or where b is a whole
+ * number, whose own 10^18 is the same; else bit by bit as on paper, which is rare and easy to see to be
+ * right. The rest stays below the divisor, which is below 2^127, so doubling it fits. */
 struct decimal decimal_div(struct decimal a, struct decimal b)
 {
     if (!decimal_is_valid(a) || !decimal_is_valid(b) || b.units == 0)
         return not_valid;
     uint64_t words[4];
     multiply(magnitude_of(a), ONE, words);
-    const magnitude divisor = magnitude_of(b);
-    magnitude quotient = 0, rest = 0;
-    const bool fits = !words[2] && !words[3];
-    if (fits) {
-        const magnitude whole = (magnitude)words[1] << 64 | words[0];
-        quotient = whole / divisor;
-        rest = whole % divisor;
+    magnitude divisor = magnitude_of(b), quotient = 0, rest = 0;
+    const bool fits = !words[2] && !words[3], whole = !fits && divisor % ONE == 0;
+    if (fits || whole) {
+        const magnitude dividend = whole ? magnitude_of(a) : (magnitude)words[1] << 64 | words[0];
+        if (whole)
+            divisor /= ONE;
+        quotient = dividend / divisor;
+        rest = dividend % divisor;
     }
-    for (int bit = fits ? -1 : 191; bit >= 0; bit--) { /* 127 bits times 60 */
+    for (int bit = fits || whole ? -1 : 191; bit >= 0; bit--) { /* 127 bits times 60 */
         rest = rest << 1 | (words[bit / 64] >> (bit % 64) & 1);
         if (quotient >= limit)
             return not_valid;

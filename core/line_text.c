@@ -17,7 +17,8 @@ void line_text(struct buf *out, const char *text, size_t max)
     while (*text) {
         const char *at = text;
         uint32_t c = utf8_next(&text);
-        if (utf8_is_space(c) || utf8_is_control(c) || turns(c)) {
+        const bool graphic = c > ' ' && c < 0x7f; /* as most are */
+        if (!graphic && (utf8_is_space(c) || utf8_is_control(c) || turns(c))) {
             gap = count > 0;
             continue;
         }
@@ -30,8 +31,8 @@ void line_text(struct buf *out, const char *text, size_t max)
             buf_char(out, ' ');
         count += gap + 1u;
         gap = false;
-        if (c == '"')
-            buf_char(out, '\'');
+        if (c < 0x80)
+            buf_char(out, c == '"' ? '\'' : (char)c);
         else
             buf_add(out, at, (size_t)(text - at));
         if (count < max)

@@ -32,13 +32,16 @@ static size_t run_cost(enum sort sort, size_t weight)
 
 size_t tokens_estimate(const char *text, size_t len)
 {
-    size_t tokens = 0;
-    for (size_t i = 0; i < len;) {
-        enum sort sort = bytes[(unsigned char)text[i]].sort;
-        size_t weight = 0;
-        for (; i < len && bytes[(unsigned char)text[i]].sort == sort; i++)
-            weight += bytes[(unsigned char)text[i]].weight;
-        tokens += run_cost(sort, weight);
+    size_t tokens = 0, weight = 0;
+    unsigned char sort = OTHER;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (bytes[c].sort != sort) {
+            tokens += run_cost(sort, weight);
+            sort = bytes[c].sort;
+            weight = 0;
+        }
+        weight += bytes[c].weight;
     }
-    return tokens;
+    return tokens + run_cost(sort, weight);
 }

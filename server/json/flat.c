@@ -100,12 +100,17 @@ static int32_t take_escape(char **from)
     return name ? means[name - names] : -1;
 }
 
+static const bool ends_run[256] = { ['\0'] = true, ['"'] = true, ['\\'] = true };
+
 /* At the opening quote. What is unescaped is never longer than what it stood for. */
 static const char *take_text(struct flat *f)
 {
     if (*f->at != '"')
         return NULL;
-    char *start = f->at + 1, *from = start, *to = start;
+    char *start = f->at + 1, *from = start;
+    while (!ends_run[(unsigned char)*from])
+        from++;
+    char *to = from; /* most texts have no escape, and stay where they are */
     while (*from && *from != '"') {
         if (*from != '\\') {
             *to++ = *from++;
