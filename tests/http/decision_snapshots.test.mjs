@@ -1,11 +1,11 @@
 // Decision snapshots: the list of ticks, each of them whole, and what the agent saw at it.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { everyItem, faults, UNKNOWN_ID } from '../lib/lessons.mjs';
 import { at, ledgerRows, openTrade } from '../lib/ledger_rows.mjs';
 import { suite } from '../lib/suite.mjs';
 import { createKey } from '../lib/service.mjs';
-import { until } from '../lib/processes.mjs';
+import { makeClient } from '../lib/client.mjs';
 
 const s = suite();
 const rows = ledgerRows((...q) => s.query(...q));
@@ -146,13 +146,18 @@ test('another owner sees none of it, a reader of the owner all of it', async () 
     `/v1/decision_snapshots/${snapshot}`,
     `/v1/decision_snapshots/${snapshot}/context`,
   ];
-  const mine = s.api.as((await createKey(s.url, owner, 'reader')).key);
-  const theirs = s.api.as((await createKey(s.url, 'desk-2', 'admin')).key);
-  await until(async () => (await mine.get(paths[0])).status === 200, 'the key is known');
+  const keys = [await createKey(s.url, owner, 'reader'), await createKey(s.url, 'desk-2', 'admin')];
+  const service = await s.another(); // which knows from its start that a key is needed
+  const anonymous = makeClient(service.base);
+  const [mine, theirs] = keys.map(({ key }) => anonymous.as(key));
+  after(async () => {
+    for (const client of [anonymous, mine, theirs]) client.close();
+    await service.stop();
+  });
   for (const path of paths) {
     await mine.get(path, { status: 200 });
     await theirs.get(path, { status: 404 });
-    await s.api.get(path, { status: 401 });
+    await anonymous.get(path, { status: 401 });
   }
   assert.equal((await mine.get('/v1/decision_snapshots')).json.items.length, 1);
   for (const query of ['', `?deployment_id=${d}`]) assert.deepEqual((await theirs.get(`/v1/decision_snapshots${query}`)).json.items, []);
