@@ -6,12 +6,15 @@
 # The first one is always the owner, unless the line says :unowned. PostgreSQL refuses a statement that takes a parameter and
 # does not use it, so a statement cannot forget its owner.
 # A :read :one statement gets a second text that answers many requests at once: `.together` in db/statement.h.
-# Lines under "-- part: columns" are put wherever a later line of the file says {columns}.
+# Lines under "-- part: columns" are put wherever a later line of the file says {columns}, and where one of a later file says
+# {lessons.columns}, after the name of the file that has them.
+# A line "-- for: width in 384 768" above a statement makes it a family, one statement for each value: its name and its lines say {width}.
 
 BEGIN { count = 0 }
 
 function c_string(text) {
-    gsub(/\\/, "\\\\", text)
+    if (what == "statements") # in migrations it is C's: those that were applied must keep the text that they had
+        gsub(/\\/, "&&", text)
     gsub(/"/, "\\\"", text)
     return "    \"" text "\\n\"\n"
 }
@@ -68,12 +71,34 @@ function finish_statement() {
     name = ""
 }
 
-function add_line(line,    at, word) {
+# The parts of another file are known by its name alone.
+function start_file(    p) {
+    finish_now($0)
+    for (p in parts)
+        if (index(p, ".") == 0)
+            delete parts[p]
+    part = ""
+    file = FILENAME
+    sub(/.*\//, "", file)
+    sub(/\.sql$/, "", file)
+}
+
+function start_part() {
+    finish_now($0)
+    part = $3
+    parts[part] = parts[file "." part] = ""
+}
+
+function add_line(line,    at, word, i, split_lines) {
     if (part != "") {
-        parts[part] = parts[part] line "\n"
+        parts[part] = parts[file "." part] = parts[part] line "\n"
         return
     }
-    while (match(line, /\{[a-z_]+\}/)) {
+    if (family != "") {
+        family_lines[++family_count] = line
+        return
+    }
+    while (match(line, /\{([a-z_]+\.)?[a-z_]+\}/)) {
         word = substr(line, RSTART + 1, RLENGTH - 2)
         if (!(word in parts))
             fail("there is no part " word)
@@ -85,8 +110,54 @@ function add_line(line,    at, word) {
             sql = sql c_string(number_params(split_lines[i]))
 }
 
-function start_statement(    i) {
+# The values that the next statement is made for.
+function start_family(    i) {
+    finish_now($0)
+    if (NF < 5 || $4 != "in")
+        fail("a family is written -- for: word in value value")
+    family_word = $3
+    for (i = 5; i <= NF; i++)
+        family_values[++family_size] = $i
+}
+
+# The statement or the family that has come to its end.
+function finish(    i, j, head) {
     finish_statement()
+    if (family == "" && family_size)
+        fail("there is no statement behind -- for:")
+    head = family
+    family = ""
+    for (i = 1; i <= family_size; i++) {
+        parts[family_word] = family_values[i]
+        $0 = head
+        if (!sub("[{]" family_word "[}]", family_values[i]))
+            fail("the name of a family must hold {" family_word "}")
+        start_statement()
+        for (j = 1; j <= family_count; j++)
+            add_line(family_lines[j])
+        finish_statement()
+    }
+    delete parts[family_word]
+    family_size = family_count = 0
+}
+
+function start() {
+    if (family_size && family == "") {
+        part = ""
+        family = $0
+    } else {
+        finish_now($0)
+        start_statement()
+    }
+}
+
+# Ends what came before, and reads the line again that began something new.
+function finish_now(line) {
+    finish()
+    $0 = line
+}
+
+function start_statement(    i) {
     part = ""
     name = $3
     if (name !~ /^[a-z][a-z0-9_]*$/)
@@ -117,13 +188,14 @@ function finish_migration() {
     number = ""
 }
 
-what == "statements" && FNR == 1 { finish_statement(); delete parts; part = "" }
-what == "statements" && /^-- name: / { start_statement(); next }
-what == "statements" && /^-- part: / { finish_statement(); part = $3; parts[part] = ""; next }
+what == "statements" && FNR == 1 { start_file() }
+what == "statements" && /^-- for: / { start_family(); next }
+what == "statements" && /^-- name: / { start(); next }
+what == "statements" && /^-- part: / { start_part(); next }
 what == "statements" && /^[ \t]*--/ { next }
 what == "statements" && /^[ \t]*$/ { next }
 what == "statements" {
-    if (name == "" && part == "")
+    if (name == "" && part == "" && family == "")
         fail("text before the first statement")
     add_line($0)
 }
@@ -146,7 +218,7 @@ END {
     if (failed)
         exit 1
     if (what == "statements") {
-        finish_statement()
+        finish()
         printf "/* Made by tools/embed.awk. */\n#ifndef DAYBOOK_STATEMENTS_GEN_H\n#define DAYBOOK_STATEMENTS_GEN_H\n%s#endif\n", declarations > header
         printf "/* Made by tools/embed.awk. */\n#include \"db/statement.h\"\n\n%sconst struct statement *const statements[] = {\n%s};\nconst int statements_count = %d;\n", definitions, list, count > source
     } else {
