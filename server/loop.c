@@ -32,7 +32,8 @@ bool loop_open(struct loop *l)
 {
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     l->now_us = loop_clock_us();
-    l->first = l->last = NULL;
+    memset(l->timers, 0, sizeof l->timers);
+    l->timed = 0;
     return l->epoll >= 0;
 }
 
@@ -58,30 +59,56 @@ void loop_timer_off(struct loop *l, struct timer *t)
 {
     if (!t->armed)
         return;
-    *(t->prev ? &t->prev->next : &l->first) = t->next;
-    *(t->next ? &t->next->prev : &l->last) = t->prev;
+    struct timer_list *list = &l->timers[t->list];
+    *(t->prev ? &t->prev->next : &list->first) = t->next;
+    *(t->next ? &t->next->prev : &list->last) = t->prev;
+    if (!list->first)
+        l->timed &= ~(UINT64_C(1) << t->list);
     t->armed = false;
+}
+
+/* Which list: those of long delays would otherwise stand in the way of all that come after them. */
+static int list_of(int64_t delay_us)
+{
+    int bits = delay_us > 0 ? 64 - __builtin_clzll((unsigned long long)delay_us) : 0;
+    return bits < TIMER_LISTS ? bits : TIMER_LISTS - 1;
 }
 
 void loop_timer(struct loop *l, struct timer *t, int64_t delay_us)
 {
     loop_timer_off(l, t);
     t->at_us = l->now_us + delay_us;
-    struct timer *before = l->last;
+    t->list = list_of(delay_us);
+    struct timer_list *list = &l->timers[t->list];
+    struct timer *before = list->last;
     while (before && before->at_us > t->at_us)
         before = before->prev;
     t->prev = before;
-    t->next = before ? before->next : l->first;
-    *(before ? &before->next : &l->first) = t;
-    *(t->next ? &t->next->prev : &l->last) = t;
+    t->next = before ? before->next : list->first;
+    *(before ? &before->next : &list->first) = t;
+    *(t->next ? &t->next->prev : &list->last) = t;
+    l->timed |= UINT64_C(1) << t->list;
     t->armed = true;
+}
+
+/* The timer that is due next, or NULL. */
+static struct timer *next_timer(const struct loop *l)
+{
+    struct timer *next = NULL;
+    for (uint64_t lists = l->timed; lists; lists &= lists - 1) {
+        struct timer *t = l->timers[__builtin_ctzll(lists)].first;
+        if (!next || t->at_us < next->at_us)
+            next = t;
+    }
+    return next;
 }
 
 static int wait_ms(const struct loop *l, int64_t most_us)
 {
     int64_t us = most_us;
-    if (l->first) {
-        int64_t due = l->first->at_us - loop_clock_us();
+    const struct timer *next = next_timer(l);
+    if (next) {
+        int64_t due = next->at_us - loop_clock_us();
         if (due < 0)
             due = 0;
         if (us < 0 || due < us)
@@ -103,8 +130,7 @@ void loop_turn(struct loop *l, int64_t most_us)
         if (w->events) /* an earlier event of this turn may have removed it */
             w->ready(w, events[i].events);
     }
-    while (l->first && l->first->at_us <= l->now_us) {
-        struct timer *t = l->first;
+    for (struct timer *t; (t = next_timer(l)) && t->at_us <= l->now_us;) {
         loop_timer_off(l, t);
         t->fire(t);
     }
