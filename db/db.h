@@ -21,7 +21,8 @@ bool db_ready(const struct db *db);
  * does not wait returns at once and the answer follows. */
 enum err db_reply(struct call *c, int status, const struct statement *st) must_check;
 
-/* The same where the rows become something else than themselves. */
+/* The same where the rows become something else than themselves. `render` may send another statement by one
+ * of these two; then the answer follows that one. */
 enum err db_render(struct call *c, const struct statement *st,
                    enum err (*render)(struct call *c, const struct rows *r)) must_check;
 

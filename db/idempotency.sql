@@ -1,4 +1,5 @@
--- Idempotency keys: the first answer to a request, kept for 24 hours. Each of these runs inside the request's transaction.
+-- Idempotency keys: the first answer to a request, kept for 24 hours. Each of the first three runs inside the request's transaction; the
+-- others are for requests that hold none while they wait for a model.
 
 -- name: idempotency_lock :write :one
 select pg_try_advisory_xact_lock(hashtextextended(:owner || '/' || :key, 0)) as locked
@@ -9,14 +10,42 @@ select request_hash, status, content_type, location, convert_from(body, 'UTF8') 
 from idempotency_keys
 where owner = :owner and key = :key and expires_at > now()
 
--- name: idempotency_store :write :none
+-- part: expired
 with expired as (
     delete from idempotency_keys
     where ctid = any (array(select ctid from idempotency_keys where expires_at <= now() and (owner, key) <> (:owner, :key)
                             limit 16 for update skip locked))
 )
+-- name: idempotency_store :write :none
+{expired}
 insert into idempotency_keys (owner, key, request_hash, status, content_type, location, body, created_at, expires_at)
 values (:owner, :key, :request_hash, :status::int, :content_type, :location, convert_to(:body, 'UTF8'), now(), now() + interval '24 hours')
 on conflict (owner, key) do update
 set request_hash = excluded.request_hash, status = excluded.status, content_type = excluded.content_type,
     location = excluded.location, body = excluded.body, created_at = excluded.created_at, expires_at = excluded.expires_at
+
+-- No row: the key is another's, or has its answer.
+-- name: idempotency_claim :write :one
+{expired}
+insert into idempotency_keys as k
+    (owner, key, request_hash, status, content_type, body, created_at, expires_at, claim, claim_pid, claim_started)
+select :owner, :key, :request_hash, 0, '', '', now(), now() + :claim_ms::bigint * interval '1 millisecond', :claim::uuid, a.pid, a.backend_start
+from pg_stat_activity a
+where a.pid = pg_backend_pid()
+on conflict (owner, key) do update
+set request_hash = excluded.request_hash, status = 0, content_type = '', location = null, body = '', created_at = excluded.created_at,
+    expires_at = excluded.expires_at, claim = excluded.claim, claim_pid = excluded.claim_pid, claim_started = excluded.claim_started
+where k.expires_at <= now()
+   or (k.status = 0 and not exists (select from pg_stat_activity b where b.pid = k.claim_pid and b.backend_start = k.claim_started))
+returning k.status
+
+-- No row: the claim ended before the work did.
+-- name: idempotency_settle :write :one
+update idempotency_keys
+set status = :status::int, content_type = :content_type, location = :location, body = convert_to(:body, 'UTF8'), created_at = now(),
+    expires_at = now() + interval '24 hours', claim = null, claim_pid = null, claim_started = null
+where owner = :owner and key = :key and claim = :claim::uuid
+returning status
+
+-- name: idempotency_release :write :none
+delete from idempotency_keys where owner = :owner and key = :key and claim = :claim::uuid

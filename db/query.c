@@ -68,7 +68,8 @@ static void reply_done(struct op *op, PGresult *result, enum err err)
     c->op = NULL;
     if (err == OK)
         err = rows_reply(c, op->render, op->statement, rows_keep(c, op, result));
-    call_answer(c, err);
+    if (err != OK || !c->op) /* else what it found led to another statement */
+        call_answer(c, err);
 }
 
 static enum err reply_with(struct call *c, const struct statement *st, struct render how)
@@ -221,6 +222,8 @@ static enum err tx_once(struct call *c, enum err (*body)(struct call *c))
     enum err err = tx_say(c, "BEGIN");
     if (err == OK)
         err = body(c);
+    if (err == OK && c->before_commit)
+        err = c->before_commit(c);
     if (err == OK)
         err = tx_commit(c);
     else

@@ -33,9 +33,11 @@ struct route {
     size_t in_size; /* of the struct that `fields` describe */
     enum role role; /* the least role that may call it */
     bool waits;     /* needs several steps: runs as a coroutine */
-    bool safe;      /* a POST that only reads: a reader may call it, and no Idempotency-Key is kept */
-    bool lines; /* its body is NDJSON of up to max_bulk_bytes, read with body_line as a coroutine; each line
-                   is answered by itself, so no Idempotency-Key is kept */
+    bool safe; /* a POST that only reads, or that goes on where it was broken off: no Idempotency-Key is kept
+                */
+    bool models; /* it asks a model: its time-out is longer, and it holds no transaction while it waits */
+    bool lines;  /* its body is NDJSON of up to max_bulk_bytes, read with body_line as a coroutine; each line
+                    is answered by itself, so no Idempotency-Key is kept */
 };
 
 #define END_ROUTES { .path = NULL }
@@ -77,19 +79,26 @@ struct call {
     struct problem problem;
     enum err error; /* of the answer; OK: none */
     struct reply reply;
-    struct stream *stream; /* the answer is one, and has begun */
-    bool waits;            /* a coroutine runs it, and still uses it */
-    bool auth_waits;       /* until the keys are loaded again */
+    struct stream *stream;  /* the answer is one, and has begun */
+    bool waits;             /* a coroutine runs it, and still uses it */
+    bool auth_waits;        /* until the keys are loaded again */
+    struct call_wait *wait; /* what else it waits for */
+    void *claim;            /* on its Idempotency-Key, where the answer is stored by its own transaction */
+    bool settled;           /* which has happened */
 
     /* kept by db/ */
-    struct rows *rows;   /* everything it was given, released with the call */
-    struct op *op;       /* the statement it waits for */
-    struct conn *tx;     /* the connection of its open transaction */
-    struct lease *lease; /* or the connection that it waits for */
-    struct coro *coro;   /* waits here */
-    enum err wake;       /* why it was woken before its statement was done */
-    bool retry;          /* its transaction failed only because of others, and may run again */
+    struct rows *rows;                         /* everything it was given, released with the call */
+    struct op *op;                             /* the statement it waits for */
+    struct conn *tx;                           /* the connection of its open transaction */
+    struct lease *lease;                       /* or the connection that it waits for */
+    struct coro *coro;                         /* waits here */
+    enum err wake;                             /* why it was woken before its statement was done */
+    enum err (*before_commit)(struct call *c); /* the last step of each of its transactions */
+    bool retry; /* its transaction failed only because of others, and may run again */
 };
+
+/* How long it may take. */
+int64_t call_limit_ms(const struct call *c);
 
 /* The work is done: the answer is what `reply` holds, or the problem of `err`. Called once, by dispatch for
  * handlers that return, by the database for those that do not wait. */
@@ -116,6 +125,17 @@ enum err body_line(struct call *c, char **line, size_t *len, int64_t *number) mu
 /* Lets the loop serve others when its turn has lasted long: for work that neither waits for the database nor
  * asks for lines. Only in routes that wait. */
 void call_breathe(struct call *c);
+
+/* Waiting for something that is neither the database nor the client: a worker, another server. call_wait
+ * returns what call_wake was given, or why the call may not wait any longer (its time is up, the service
+ * stops); then `give_up` has been called, after which nobody may wake it. Only in routes that wait. */
+struct call_wait {
+    struct call *call;
+    void (*give_up)(struct call_wait *w);
+    enum err why;
+};
+enum err call_wait(struct call *c, struct call_wait *w) must_check;
+void call_wake(struct call_wait *w, enum err why);
 
 /* True when the client prefers `type` to application/json (by its Accept header). */
 bool call_prefers(struct call *c, const char *type);

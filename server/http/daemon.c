@@ -171,6 +171,12 @@ void exchange_answered(struct call *c)
 /* Ends the waiting of a call early. False: a write is under way, and its outcome will be known. */
 static bool wake(struct call *c, enum err why, bool even_writes)
 {
+    if (c->wait) {
+        struct call_wait *w = c->wait;
+        w->give_up(w);
+        call_wake(w, why);
+        return true;
+    }
     if (!c->auth_waits)
         return db_call_wake(c, why, even_writes);
     auth_forget(c);
@@ -264,7 +270,9 @@ static enum err admit(struct exchange *x)
 
 static void start_timer(struct exchange *x)
 {
-    loop_timer(x->http->loop, &x->timer, x->http->loop->config->request_timeout_ms * 1000);
+    const int64_t ms =
+        x->stage == STAGE_WORK ? call_limit_ms(&x->call) : x->http->loop->config->request_timeout_ms;
+    loop_timer(x->http->loop, &x->timer, ms * 1000);
 }
 
 static void key_known(struct call *c, enum err err)

@@ -51,6 +51,12 @@ size_t call_body_limit(const struct call *c)
     return (size_t)(c->route && c->route->lines ? config->max_bulk_bytes : config->max_body_bytes);
 }
 
+int64_t call_limit_ms(const struct call *c)
+{
+    const struct config *config = c->loop->config;
+    return config->request_timeout_ms + (c->route && c->route->models ? config->model_timeout_ms : 0);
+}
+
 static bool is_type(const char *content_type, const char *type)
 {
     size_t len = strlen(type);

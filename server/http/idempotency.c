@@ -7,11 +7,14 @@
 #include "core/sha256.h"
 #include "db/db.h"
 #include "server/http/route.h"
+#include "server/id.h"
+
+enum { CLAIM_GRACE_MS = 5000, CLAIM_TRIES = 2 };
 
 /* What the statements of db/idempotency.sql take. */
 struct stored {
-    const char *key, *request_hash, *content_type, *location, *body;
-    int64_t status;
+    const char *key, *request_hash, *content_type, *location, *body, *claim;
+    int64_t status, claim_ms;
 };
 
 static const struct field stored_fields[] = {
@@ -21,6 +24,8 @@ static const struct field stored_fields[] = {
     FIELD(COMPUTED, KIND_TEXT, struct stored, location),
     FIELD(COMPUTED, KIND_TEXT, struct stored, body),
     FIELD(COMPUTED, KIND_INT, struct stored, status),
+    FIELD(COMPUTED, KIND_UUID, struct stored, claim),
+    FIELD(COMPUTED, KIND_INT, struct stored, claim_ms),
     END_FIELDS,
 };
 
@@ -41,6 +46,8 @@ static enum err replay(struct call *c, const struct rows *r, const char *hash)
 {
     if (strcmp(rows_text(r, 0, "request_hash"), hash) != 0)
         return ERR_IDEMPOTENCY_CONFLICT;
+    if (strcmp(rows_text(r, 0, "status"), "0") == 0)
+        return ERR_IDEMPOTENCY_IN_PROGRESS;
     reply_json(c, atoi(rows_text(r, 0, "status")));
     c->reply.content_type = arena_text(&c->arena, rows_text(r, 0, "content_type"));
     const char *location = rows_text(r, 0, "location");
@@ -50,18 +57,28 @@ static enum err replay(struct call *c, const struct rows *r, const char *hash)
     return OK;
 }
 
-/* A refusal is an answer too, and is kept; a failure of ours is not. */
-static enum err refusal(struct call *c, enum err err)
+/* A refusal is an answer too, and is kept; a failure of ours is not, nor what another configuration would
+ * have done. */
+static bool is_refusal(const struct call *c, enum err err)
 {
-    if (err_status(err) >= 500 || c->retry)
-        return err;
-    TRY(db_undo_to_savepoint(c));
+    return err_status(err) < 500 && err != ERR_MODEL_NOT_CONFIGURED && !c->retry;
+}
+
+static void refuse(struct call *c, enum err err)
+{
     struct buf *out = reply_json(c, err_status(err));
     c->reply.content_type = "application/problem+json";
     c->reply.location = NULL;
     problem_json(out, err, &c->problem, c->request_id);
     c->error = err;
-    return OK;
+}
+
+static void take_answer(struct stored *in, struct call *c)
+{
+    in->status = c->reply.status;
+    in->content_type = c->reply.content_type;
+    in->location = c->reply.location;
+    in->body = buf_string(&c->reply.body);
 }
 
 static enum err once(struct call *c)
@@ -76,16 +93,70 @@ static enum err once(struct call *c)
         return replay(c, r, in.request_hash);
     TRY(db_savepoint(c));
     enum err err = c->route->handle(c);
-    if (err != OK)
-        TRY(refusal(c, err));
-    in.status = c->reply.status;
-    in.content_type = c->reply.content_type;
-    in.location = c->reply.location;
-    in.body = buf_string(&c->reply.body);
+    if (err != OK) {
+        if (!is_refusal(c, err))
+            return err;
+        TRY(db_undo_to_savepoint(c));
+        refuse(c, err);
+    }
+    take_answer(&in, c);
     return db_rows_from(c, &IDEMPOTENCY_STORE, stored_fields, &in, &r);
+}
+
+/* ---- requests that hold no transaction while they wait ---- */
+
+/* In the transaction that makes the answer, so that it is kept if and only if what it says is done. */
+static enum err settle(struct call *c)
+{
+    struct rows *r;
+    if (!c->claim || !c->reply.status)
+        return OK;
+    take_answer(c->claim, c);
+    TRY(db_rows_from(c, &IDEMPOTENCY_SETTLE, stored_fields, c->claim, &r));
+    if (rows_count(r) == 0)
+        return ERR_IDEMPOTENCY_IN_PROGRESS;
+    c->settled = true;
+    return OK;
+}
+
+/* The handler's error, or that of keeping its answer, where no transaction of the handler's has kept it. */
+static enum err end_claim(struct call *c, enum err err)
+{
+    struct rows *r;
+    if (err != OK && is_refusal(c, err) && !c->settled) {
+        refuse(c, err);
+        err = OK;
+    }
+    if (err == OK && !c->settled)
+        err = settle(c);
+    if (err != OK && err != ERR_OUTCOME_UNKNOWN) /* what is settled has no claim any more */
+        (void)!db_rows_from(c, &IDEMPOTENCY_RELEASE, stored_fields, c->claim, &r);
+    return err;
+}
+
+static enum err once_claimed(struct call *c)
+{
+    struct stored *in = arena_alloc(&c->arena, sizeof *in);
+    *in = (struct stored){ .key = c->headers.idempotency_key,
+                           .request_hash = request_hash(c),
+                           .claim = id_new(&c->arena),
+                           .claim_ms = call_limit_ms(c) + CLAIM_GRACE_MS };
+    struct rows *r;
+    for (int i = 0; i < CLAIM_TRIES; i++) {
+        TRY(db_rows_from(c, &IDEMPOTENCY_CLAIM, stored_fields, in, &r));
+        if (rows_count(r)) {
+            c->claim = in;
+            c->before_commit = settle;
+            return end_claim(c, c->route->handle(c));
+        }
+        TRY(db_rows_from(c, &IDEMPOTENCY_FIND, stored_fields, in, &r));
+        if (rows_count(r))
+            return replay(c, r, in->request_hash);
+    }
+    return ERR_IDEMPOTENCY_IN_PROGRESS; /* it ended between the two, and began again */
 }
 
 enum err idempotency_run(struct call *c)
 {
-    return db_tx(c, once);
+    return c->route->models ? once_claimed(c) : db_tx(c, once);
 }

@@ -4,7 +4,9 @@
 
 #include "server/call.h"
 
-/* Runs the route's handler and stores its answer in one transaction, or replays the stored answer. */
+/* Runs the route's handler and stores its answer in one transaction, or replays the stored answer. A route
+ * that asks a model runs without one: a claim says meanwhile that the key is in use, and the answer is stored
+ * by the handler's own transaction, if it has been made by its end, else behind the handler. */
 enum err idempotency_run(struct call *c) must_check;
 
 #endif

@@ -17,7 +17,7 @@ static struct exchange *exchange_of(struct call *c)
 void exchange_wake(struct exchange *x)
 {
     struct coro *waiting = x->call.coro;
-    if (waiting && !x->call.op && !x->call.lease) {
+    if (waiting && !x->call.op && !x->call.lease && !x->call.wait) {
         x->call.coro = NULL;
         coro_resume(waiting);
     }
