@@ -114,6 +114,24 @@ static void take_numbers(struct decoder *d, const struct field *f, const struct 
 static void take_json(struct decoder *d, const struct field *f, const struct place *at, const json_t *value,
                       void *member);
 
+static bool take_scalar(struct decoder *d, const struct field *f, const struct place *at, const json_t *value,
+                        const char **member)
+{
+    const struct field line = { .kind = KIND_LINE, .min = f->min, .max = f->max };
+    struct buf out = { .arena = d->arena };
+    const char *text = json_text(d, value);
+    if (json_is_boolean(value))
+        *member = json_is_true(value) ? "true" : "false";
+    else if (parse_number(value))
+        *member = arena_text(d->arena, parse_number(value));
+    else if (text) {
+        value_text(d, &line, at, text, &text);
+        buf_json_string(&out, text);
+        *member = buf_string(&out);
+    }
+    return *member != NULL;
+}
+
 static void take_map(struct decoder *d, const struct field *f, const struct place *at, const json_t *object,
                      struct objects *out)
 {
@@ -170,6 +188,9 @@ static void take_json(struct decoder *d, const struct field *f, const struct pla
     case KIND_MAP:
         if ((fits = json_is_object(value)))
             take_map(d, f, at, value, member);
+        break;
+    case KIND_SCALAR:
+        fits = take_scalar(d, f, at, value, member);
         break;
     default:
         if ((fits = (text = json_text(d, value))))

@@ -40,6 +40,7 @@ enum field_kind {
     KIND_OBJECTS, /* struct objects: min..max of them; body only */
     KIND_MAP, /* struct objects: an object with names of the caller's, min..max of them; `sub` has two rows:
                * the first takes the name, the second the value; body only */
+    KIND_SCALAR, /* const char *: a text (as KIND_LINE), a number or a boolean, kept as JSON; body only */
     KIND_CURSOR, /* struct cursor_values; `sub`, where given, says what each of its values must be */
 };
 

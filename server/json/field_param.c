@@ -76,6 +76,7 @@ static void put_value(struct buf *out, const struct field *f, const void *member
         break;
     case KIND_NUMBER:
     case KIND_BOOL:
+    case KIND_SCALAR:
         text = *(const char *const *)member;
         buf_text(out, text ? text : "null");
         break;

@@ -16,7 +16,8 @@ enum flat_kind { FLAT_NULL, FLAT_TEXT, FLAT_NUMBER, FLAT_BOOL };
 struct flat_member {
     const char *name;
     enum flat_kind kind;
-    const char *text; /* of a text unescaped, of a number its digits as they came, else NULL */
+    const char *
+        text; /* of a text unescaped, of a number its digits as they came, of a boolean its word, else NULL */
 };
 
 /* Begins to read; the text is overwritten, and what is read points into it. */

@@ -29,6 +29,7 @@ const char *const value_expected[] = {
     [KIND_OBJECT] = "an object",
     [KIND_OBJECTS] = "a list of objects",
     [KIND_MAP] = "an object",
+    [KIND_SCALAR] = "a text, a number or a boolean",
     [KIND_CURSOR] = "a cursor as text",
 };
 
