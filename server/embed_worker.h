@@ -1,0 +1,29 @@
+/* The built-in embedder of one loop: a thread that works while the loop goes on. */
+#ifndef DAYBOOK_SERVER_EMBED_WORKER_H
+#define DAYBOOK_SERVER_EMBED_WORKER_H
+
+#include "core/embed.h"
+#include "server/call.h"
+
+struct embed_worker;
+
+/* One for each loop, opened before it turns. The weights are checked once, by the first of the threads. NULL:
+ * no thread, or no descriptor. */
+struct embed_worker *embed_worker_open(struct loop *loop);
+/* On the loop's thread: ends those that still wait with ERR_SHUTTING_DOWN, and the thread. */
+void embed_worker_close(struct embed_worker *w);
+
+/* Embeds each text into EMBED_DIM numbers of `out`, in the space EMBED_MODEL. Waits, without holding up the
+ * loop; calls take turns, a text each. The texts are copied, and `out` is written only when this returns OK.
+ * ERR_EMBEDDER_UNAVAILABLE: the weights are damaged. Others: why the call may not wait any longer. */
+enum err embed_worker_embed(struct call *c, const char *const *texts, size_t count, float *out) must_check;
+
+struct embed_worker_stats {
+    int64_t queued; /* texts that wait or are being embedded */
+    int64_t texts;  /* embedded since the start */
+    int64_t us;     /* that this took */
+};
+
+void embed_worker_stats(const struct embed_worker *w, struct embed_worker_stats *out);
+
+#endif
