@@ -41,6 +41,7 @@ static const struct choice {
 } choices[] = {
     { "log_format", { "text", "json" } },
     { "log_level", { "debug", "info", "warn", "error" } },
+    { "model_api", { "anthropic", "openai" } },
 };
 
 /* `--some-name` */

@@ -12,6 +12,7 @@
 #include "server/embedded_pg.h"
 #include "server/health_probe.h"
 #include "server/log.h"
+#include "server/remote/remote_check.h"
 #include "server/serve.h"
 
 enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -135,6 +136,8 @@ static enum exit_code command_serve(const struct config *config, struct words *w
     bool has_keys = false;
     if (bad)
         return bad;
+    if (!remote_check(config))
+        return EXIT_FAILED;
     keep_signals_if_first();
     prefer_throughput();
     signal(SIGPIPE, SIG_IGN); /* a log that nobody reads is no reason to end */

@@ -4,8 +4,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "db/stats.h"
+#include "server/embed_worker.h"
 #include "server/http/clients.h"
 #include "server/http/daemon.h"
 #include "server/http/route.h"
@@ -14,8 +16,8 @@
 /* Written by one loop, read by any: relaxed atomics, so that counting costs an addition. */
 typedef _Atomic int64_t counter;
 
-static const int statuses[] = { 200, 201, 204, 304, 400, 401, 403, 404, 405, 408,
-                                409, 413, 415, 422, 429, 431, 499, 500, 503, 504 };
+static const int statuses[] = { 200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409,
+                                413, 415, 422, 429, 431, 499, 500, 502, 503, 504, 507 };
 enum { STATUSES = sizeof statuses / sizeof *statuses };
 
 static const int64_t bounds_us[] = { 250,   500,   1000,   2500,   5000,    10000,
@@ -28,14 +30,28 @@ struct route_metrics {
     counter sum_us;
 };
 
+/* Models take their time. */
+static const int64_t remote_bounds_us[] = { 10000,   50000,   100000,   250000,   500000,   1000000,
+                                            2500000, 5000000, 10000000, 20000000, 40000000, 80000000 };
+enum { REMOTE_BOUNDS = sizeof remote_bounds_us / sizeof *remote_bounds_us };
+
+struct remote_metrics {
+    counter by_outcome[OUTCOMES];
+    counter bucket[REMOTE_BOUNDS + 1];
+    counter sum_us, tries;
+};
+
 struct gauges {
     counter ready[LANES], in_flight[LANES], waiting, reconnects, lost, requests;
+    counter embed_queued, embed_texts, embed_us;
 };
 
 struct metrics {
     struct metrics *next;
     struct loop *loop;
     struct gauges gauges;
+    struct remote_metrics remotes[METRICS_REMOTES];
+    counter tokens_in, tokens_out, circuit_open;
     struct route_metrics routes[]; /* one more than there are routes */
 };
 
@@ -87,6 +103,32 @@ void metrics_request(struct metrics *m, int route, int status, int64_t us)
     add(&r->sum_us, us);
 }
 
+void metrics_remote(struct metrics *m, enum metrics_remote what, enum metrics_outcome outcome, int64_t us,
+                    int tries)
+{
+    struct remote_metrics *r = &m->remotes[what];
+    add(&r->by_outcome[outcome], 1);
+    if (outcome == OUTCOME_CIRCUIT_OPEN)
+        return;
+    int b = 0;
+    while (b < REMOTE_BOUNDS && us > remote_bounds_us[b])
+        b++;
+    add(&r->bucket[b], 1);
+    add(&r->sum_us, us);
+    add(&r->tries, tries);
+}
+
+void metrics_tokens(struct metrics *m, int64_t in, int64_t out)
+{
+    add(&m->tokens_in, in);
+    add(&m->tokens_out, out);
+}
+
+void metrics_circuit(struct metrics *m, bool open)
+{
+    set(&m->circuit_open, open);
+}
+
 void metrics_observe(struct metrics *m)
 {
     struct db_stats stats;
@@ -99,6 +141,12 @@ void metrics_observe(struct metrics *m)
     set(&m->gauges.reconnects, stats.reconnects);
     set(&m->gauges.lost, stats.lost);
     set(&m->gauges.requests, http_in_flight(m->loop->http));
+    struct embed_worker_stats embed = { 0 };
+    if (m->loop->embed_worker)
+        embed_worker_stats(m->loop->embed_worker, &embed);
+    set(&m->gauges.embed_queued, embed.queued);
+    set(&m->gauges.embed_texts, embed.texts);
+    set(&m->gauges.embed_us, embed.us);
 }
 
 /* ---- the page ---- */
@@ -108,10 +156,10 @@ static void family(struct buf *out, const char *name, const char *type, const ch
     buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static const char *route_label(int i, char label[128])
+static char *route_label(int i, char label[128])
 {
     const struct route *r = i < route_count() ? route_at(i) : NULL;
-    snprintf(label, 128, "method=\"%s\",route=\"%s\"", r ? method_name(r->method) : "", r ? r->path : "none");
+    snprintf(label, 120, "method=\"%s\",route=\"%s\"", r ? method_name(r->method) : "", r ? r->path : "none");
     return label;
 }
 
@@ -143,6 +191,22 @@ static void requests(struct buf *out)
         }
 }
 
+/* One histogram: `label` is "" or ends with a comma. */
+static void histogram(struct buf *out, const char *name, const char *label, const int64_t *bounds,
+                      int bound_count, const int64_t *upto, int64_t sum_of_us)
+{
+    int64_t total = upto[bound_count];
+    size_t label_len = strlen(label);
+    for (int b = 0; b < bound_count; b++)
+        buf_fmt(out, "%s_bucket{%sle=\"%g\"} %lld\n", name, label, (double)bounds[b] / 1e6,
+                (long long)upto[b]);
+    buf_fmt(out, "%s_bucket{%sle=\"+Inf\"} %lld\n", name, label, (long long)total);
+    const char *braces[] = { label_len ? "{" : "", label_len ? "}" : "" };
+    int shown = label_len ? (int)label_len - 1 : 0;
+    buf_fmt(out, "%s_sum%s%.*s%s %.6f\n", name, braces[0], shown, label, braces[1], (double)sum_of_us / 1e6);
+    buf_fmt(out, "%s_count%s%.*s%s %lld\n", name, braces[0], shown, label, braces[1], (long long)total);
+}
+
 static void latencies(struct buf *out)
 {
     char label[128];
@@ -154,14 +218,40 @@ static void latencies(struct buf *out)
             upto[b] = total += sum_route(i, offsetof(struct route_metrics, bucket), b);
         if (!total)
             continue;
-        route_label(i, label);
-        for (int b = 0; b < BOUNDS; b++)
-            buf_fmt(out, "daybook_request_seconds_bucket{%s,le=\"%g\"} %lld\n", label,
-                    (double)bounds_us[b] / 1e6, (long long)upto[b]);
-        buf_fmt(out, "daybook_request_seconds_bucket{%s,le=\"+Inf\"} %lld\n", label, (long long)total);
-        buf_fmt(out, "daybook_request_seconds_sum{%s} %.6f\n", label,
-                (double)sum_route(i, offsetof(struct route_metrics, sum_us), 0) / 1e6);
-        buf_fmt(out, "daybook_request_seconds_count{%s} %lld\n", label, (long long)total);
+        strcat(route_label(i, label), ",");
+        histogram(out, "daybook_request_seconds", label, bounds_us, BOUNDS, upto,
+                  sum_route(i, offsetof(struct route_metrics, sum_us), 0));
+    }
+}
+
+static int64_t sum_remote(int what, size_t member, int index)
+{
+    return sum(offsetof(struct metrics, remotes) + (size_t)what * sizeof(struct remote_metrics) + member +
+               (size_t)index * sizeof(counter));
+}
+
+/* Questions to other servers: each kind has the same families. */
+static void remotes(struct buf *out)
+{
+    static const char *const kinds[METRICS_REMOTES] = { "model", "embedding" };
+    static const char *const outcomes[OUTCOMES] = { "ok", "failed", "timeout", "given_up", "circuit_open" };
+    for (int k = 0; k < METRICS_REMOTES; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "daybook_%s_calls_total", kinds[k]);
+        family(out, name, "counter", "Questions by what came of them, repetitions not counted.");
+        for (int o = 0; o < OUTCOMES; o++)
+            buf_fmt(out, "%s{outcome=\"%s\"} %lld\n", name, outcomes[o],
+                    (long long)sum_remote(k, offsetof(struct remote_metrics, by_outcome), o));
+        snprintf(name, sizeof name, "daybook_%s_requests_total", kinds[k]);
+        family(out, name, "counter", "Requests sent for them, repetitions included.");
+        buf_fmt(out, "%s %lld\n", name, (long long)sum_remote(k, offsetof(struct remote_metrics, tries), 0));
+        int64_t upto[REMOTE_BOUNDS + 1], total = 0;
+        for (int b = 0; b <= REMOTE_BOUNDS; b++)
+            upto[b] = total += sum_remote(k, offsetof(struct remote_metrics, bucket), b);
+        snprintf(name, sizeof name, "daybook_%s_seconds", kinds[k]);
+        family(out, name, "histogram", "Time from the question to the end of the answer.");
+        histogram(out, name, "", remote_bounds_us, REMOTE_BOUNDS, upto,
+                  sum_remote(k, offsetof(struct remote_metrics, sum_us), 0));
     }
 }
 
@@ -186,18 +276,30 @@ static const struct {
       GAUGE(reconnects) },
     { "daybook_db_lost_statements_total", "counter", "",
       "Statements in flight when their connection was lost.", GAUGE(lost) },
-#undef GAUGE
+    { "daybook_model_tokens_total", "counter", "{direction=\"input\"}",
+      "Tokens of questions to models and of their answers.", offsetof(struct metrics, tokens_in) },
+    { "daybook_model_tokens_total", "counter", "{direction=\"output\"}", NULL,
+      offsetof(struct metrics, tokens_out) },
+    { "daybook_embedding_circuit_open", "gauge", "", "Loops that do not ask the embedding endpoint now.",
+      offsetof(struct metrics, circuit_open) },
+    { "daybook_embedder_queued_texts", "gauge", "", "Texts that wait for the built-in embedder.",
+      GAUGE(embed_queued) },
+    { "daybook_embedder_texts_total", "counter", "", "Texts that the built-in embedder has embedded.",
+      GAUGE(embed_texts) },
 };
 
 void metrics_page(struct buf *out)
 {
     requests(out);
     latencies(out);
+    remotes(out);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (values[i].help)
             family(out, values[i].name, values[i].type, values[i].help);
         buf_fmt(out, "%s%s %lld\n", values[i].name, values[i].label, (long long)sum(values[i].offset));
     }
+    family(out, "daybook_embedder_seconds_total", "counter", "Time that the built-in embedder has worked.");
+    buf_fmt(out, "daybook_embedder_seconds_total %.6f\n", (double)sum(GAUGE(embed_us)) / 1e6);
     family(out, "daybook_connections", "gauge", "Client connections that are open.");
     buf_fmt(out, "daybook_connections %lld\n", clients_count());
     family(out, "daybook_info", "gauge", "The version that runs.");

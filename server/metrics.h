@@ -2,6 +2,7 @@
 #ifndef DAYBOOK_SERVER_METRICS_H
 #define DAYBOOK_SERVER_METRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/buf.h"
@@ -15,6 +16,23 @@ void metrics_close(void);
 
 /* `route` is its index; the number of routes stands for "no route". */
 void metrics_request(struct metrics *m, int route, int status, int64_t us);
+
+/* A question to another server, its repetitions included: what came of it, how long it took, how many
+ * requests it was. */
+enum metrics_remote { METRICS_MODEL, METRICS_EMBEDDING, METRICS_REMOTES };
+enum metrics_outcome {
+    OUTCOME_OK,
+    OUTCOME_FAILED,
+    OUTCOME_TIMEOUT,
+    OUTCOME_GIVEN_UP,     /* by the call that asked: its own time was up, or the service stopped */
+    OUTCOME_CIRCUIT_OPEN, /* nobody was asked */
+    OUTCOMES,
+};
+void metrics_remote(struct metrics *m, enum metrics_remote what, enum metrics_outcome outcome, int64_t us,
+                    int tries);
+void metrics_tokens(struct metrics *m, int64_t in, int64_t out);
+void metrics_circuit(struct metrics *m, bool open);
+
 /* Copies what this loop's parts count, once a turn at most. */
 void metrics_observe(struct metrics *m);
 

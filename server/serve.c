@@ -23,12 +23,17 @@
 #include "core/arena.h"
 #include "db/db.h"
 #include "server/coro.h"
+#include "server/embed_worker.h"
 #include "server/http/auth.h"
 #include "server/http/daemon.h"
 #include "server/http/route.h"
 #include "server/log.h"
 #include "server/loop.h"
 #include "server/metrics.h"
+#include "server/remote/embedder.h"
+#include "server/remote/llm.h"
+#include "server/remote/remote.h"
+#include "server/remote/remote_check.h"
 
 enum { BACKLOG = 1024, MOST_LOOPS = 64, READY_LIMIT_S = 5 };
 
@@ -173,6 +178,34 @@ static void drain(struct loop *l)
         turn(l, 10 * 1000);
 }
 
+/* Whoever embeds and answers: only what the settings ask for. */
+static bool remotes_open(struct loop *l)
+{
+    l->llm = llm_open(l);
+    l->embedder = remote_embedder_open(l);
+    if (remote_wanted(l->config))
+        l->remote = remote_open(l);
+    if (!l->embedder)
+        l->embed_worker = embed_worker_open(l);
+    return (l->remote || !remote_wanted(l->config)) && (l->embed_worker || l->embedder);
+}
+
+/* Ends what still waits for them; nobody can wait for them any more. */
+static void remotes_stop(struct loop *l)
+{
+    remote_close(l->remote);
+    l->remote = NULL;
+    if (l->embed_worker)
+        embed_worker_close(l->embed_worker);
+    l->embed_worker = NULL;
+}
+
+static void remotes_close(struct loop *l)
+{
+    llm_close(l->llm);
+    remote_embedder_close(l->embedder);
+}
+
 static void *work(void *arg)
 {
     struct worker *w = arg;
@@ -188,8 +221,10 @@ static void *work(void *arg)
     }
     drain(l);
     http_stop(l->http);
+    remotes_stop(l);
     db_close(l->db); /* ends what still waits for it: calls, and auth's look-up */
     auth_close(l->auth);
+    remotes_close(l);
     http_close(l->http);
     coro_release_spares();
     arena_thread_end();
@@ -209,7 +244,7 @@ static bool worker_open(struct worker *w, int index, const struct config *config
     w->loop.db = db_open(&w->loop, w->database_url);
     w->loop.auth = auth_open(&w->loop);
     w->loop.http = http_open(&w->loop, w->listen_fd);
-    return w->loop.http != NULL;
+    return w->loop.http && remotes_open(&w->loop);
 }
 
 /* ---- all of them ---- */
@@ -279,6 +314,10 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     char url[64];
     if (!listen_all(config, has_keys, workers, count, url))
         return 1;
+    if (remote_wanted(config) && !remote_setup()) {
+        fprintf(stderr, "daybookd: libcurl cannot start\n");
+        return 1;
+    }
     for (int i = 0; i < count; i++) {
         workers[i].database_url = database_url;
         if (!worker_open(&workers[i], i, config)) {
@@ -306,6 +345,8 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
         loop_close(&workers[i].loop);
     }
     metrics_close();
+    if (remote_wanted(config))
+        remote_teardown();
     log_event(LOG_INFO, "stopped", "all requests are finished");
     log_flush();
     return 0;

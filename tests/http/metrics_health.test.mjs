@@ -103,13 +103,20 @@ test('latency histograms are cumulative and agree with their count', async () =>
   }
 });
 
-test('lanes, queues, connections and reconnects are shown', async () => {
+test('lanes, queues, connections, reconnects and the embedder are shown', async () => {
   const samples = await metrics();
   for (const lane of ['read', 'write', 'slow']) {
     assert.ok(samples.has(`daybook_db_connections{lane="${lane}"}`));
     assert.ok(samples.has(`daybook_db_in_flight{lane="${lane}"}`));
   }
-  for (const name of ['daybook_db_waiting', 'daybook_db_reconnects_total', 'daybook_requests_in_flight'])
+  for (const name of [
+    'daybook_db_waiting',
+    'daybook_db_reconnects_total',
+    'daybook_requests_in_flight',
+    'daybook_embedder_queued_texts',
+    'daybook_embedder_texts_total',
+    'daybook_embedder_seconds_total',
+  ])
     assert.ok(samples.has(name), name);
   assert.ok(samples.get('daybook_connections') >= 1);
 });

@@ -1,0 +1,140 @@
+/* The wire protocol of embedding endpoints. */
+#include "server/remote/embedder_wire.h"
+
+#include <string.h>
+
+#include "core/utf8.h"
+#include "core/vector.h"
+
+const char *const embedder_wire_faults[] = {
+    [EMBEDDINGS_OK] = "",
+    [EMBEDDINGS_NOT_JSON] = "the answer is not JSON with a list of vectors",
+    [EMBEDDINGS_NUMBER] = "the answer has not one vector for each text",
+    [EMBEDDINGS_DIMENSION] = "a vector has another dimension than the setting says",
+    [EMBEDDINGS_VECTOR] = "a vector is zero, or holds something that is no finite number",
+};
+
+void embedder_wire_write(struct buf *b, const struct embedder_wire_request *r)
+{
+    buf_char(b, '{');
+    buf_json_key(b, "model");
+    buf_json_string(b, r->model);
+    buf_json_key(b, "input");
+    buf_char(b, '[');
+    for (size_t i = 0; i < r->count; i++) {
+        size_t len = strlen(r->texts[i]);
+        if (i)
+            buf_char(b, ',');
+        buf_json_text(b, r->texts[i], utf8_cut(r->texts[i], len, r->most_bytes));
+    }
+    buf_char(b, ']');
+    buf_json_key(b, "encoding_format");
+    buf_text(b, "\"float\"");
+    if (r->shorten_to) {
+        buf_json_key(b, "dimensions");
+        buf_fmt(b, "%zu", r->shorten_to);
+    }
+    buf_char(b, '}');
+}
+
+/* ---- answers ---- */
+
+static bool fail(struct embedder_wire *w, enum embedder_wire_fault fault)
+{
+    if (w->fault == EMBEDDINGS_OK)
+        w->fault = fault;
+    return false;
+}
+
+/* The list is wherever `data` is among the members; what comes before it is passed by. */
+void embedder_wire_begin(struct embedder_wire *w, char *body, size_t len, struct arena *arena)
+{
+    w->f = foreign_begin(body, len);
+    w->seen = arena_zero(arena, w->count ? w->count : 1);
+    w->found = 0;
+    w->inside = false;
+    w->fault = EMBEDDINGS_OK;
+    if (!foreign_object(&w->f)) {
+        fail(w, EMBEDDINGS_NOT_JSON);
+        return;
+    }
+    for (const char *name; (name = foreign_name(&w->f));) {
+        if (strcmp(name, "data") == 0) {
+            w->inside = foreign_list(&w->f);
+            break;
+        }
+        foreign_skip(&w->f);
+    }
+    if (!w->inside)
+        fail(w, EMBEDDINGS_NOT_JSON);
+}
+
+static bool read_vector(struct embedder_wire *w, float *out)
+{
+    size_t n = 0;
+    if (!foreign_list(&w->f))
+        return fail(w, EMBEDDINGS_NOT_JSON);
+    for (; foreign_item(&w->f); n++) {
+        double number;
+        if (!foreign_number(&w->f, &number))
+            return fail(w, EMBEDDINGS_VECTOR);
+        if (n == w->dim)
+            return fail(w, EMBEDDINGS_DIMENSION);
+        out[n] = (float)number;
+    }
+    return n == w->dim || fail(w, w->f.bad ? EMBEDDINGS_NOT_JSON : EMBEDDINGS_DIMENSION);
+}
+
+/* The vector may come before the index that says whose it is. */
+static bool read_item(struct embedder_wire *w, float *vector)
+{
+    bool has_vector = false, has_index = false;
+    double index = (double)w->found; /* some leave it out */
+    if (!foreign_object(&w->f))
+        return fail(w, EMBEDDINGS_NOT_JSON);
+    for (const char *name; (name = foreign_name(&w->f));) {
+        if (strcmp(name, "embedding") == 0 && !has_vector) {
+            if (!read_vector(w, vector))
+                return false;
+            has_vector = true;
+        } else if (strcmp(name, "index") == 0 && !has_index) {
+            if (!foreign_number(&w->f, &index))
+                return fail(w, EMBEDDINGS_NUMBER);
+            has_index = true;
+        } else {
+            foreign_skip(&w->f);
+        }
+    }
+    if (w->f.bad || !has_vector)
+        return fail(w, EMBEDDINGS_NOT_JSON);
+    if (!(index >= 0 && index < (double)w->count) || w->seen[(size_t)index])
+        return fail(w, EMBEDDINGS_NUMBER);
+    w->seen[(size_t)index] = true;
+    memcpy(w->out + (size_t)index * w->dim, vector, w->dim * sizeof *vector);
+    return vector_normalise(w->out + (size_t)index * w->dim, w->dim) || fail(w, EMBEDDINGS_VECTOR);
+}
+
+static bool finish(struct embedder_wire *w)
+{
+    w->inside = false;
+    for (const char *name; (name = foreign_name(&w->f));)
+        foreign_skip(&w->f);
+    if (!foreign_ended(&w->f))
+        return fail(w, EMBEDDINGS_NOT_JSON);
+    return w->found == w->count ? false : fail(w, EMBEDDINGS_NUMBER);
+}
+
+bool embedder_wire_next(struct embedder_wire *w)
+{
+    float vector[VECTOR_MOST];
+    if (w->fault != EMBEDDINGS_OK || !w->inside)
+        return false;
+    if (!foreign_item(&w->f))
+        return finish(w);
+    if (w->found == w->count)
+        return fail(w, EMBEDDINGS_NUMBER);
+    if (!read_item(w, vector))
+        return false;
+    w->found++;
+    return true;
+}

@@ -1,0 +1,192 @@
+/* The language model of the configuration: one question, one answer. */
+#include "server/remote/llm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/config.h"
+#include "server/log.h"
+#include "server/metrics.h"
+#include "server/remote/llm_wire.h"
+#include "server/remote/retry.h"
+#include "server/remote/url.h"
+
+enum { MOST_HEADERS = 4 };
+
+static const struct retry_policy policy = { .tries = 6, .first_ms = 500, .most_ms = 20000 };
+
+struct llm {
+    struct arena arena;
+    const struct llm_wire *wire;
+    struct llm_options options;
+    const char *url, *host, *name;
+    const char *headers[MOST_HEADERS];
+    bool priced;
+    struct decimal price_in, price_out;
+};
+
+static void set_headers(struct llm *m, const char *key)
+{
+    int n = 0;
+    if (*key)
+        m->headers[n++] = arena_fmt(&m->arena, "%s%s", m->wire->key_header, key);
+    for (const char *const *h = m->wire->headers; *h; h++)
+        m->headers[n++] = *h;
+}
+
+struct llm *llm_open(const struct loop *l)
+{
+    const struct config *config = l->config;
+    if (!config->model_api[0])
+        return NULL;
+    struct llm *m = calloc(1, sizeof *m);
+    m->wire = llm_wire_find(config->model_api);
+    m->url = url_of(&m->arena, config->model_url[0] ? config->model_url : m->wire->url, m->wire->tail);
+    m->host = url_host(&m->arena, m->url);
+    m->name = config->model_name;
+    m->options.temperature = strcmp(config->model_temperature, "none") ? config->model_temperature : NULL;
+    /* Their newer models refuse the name that all others know. */
+    m->options.tokens_name = strcmp(m->host, "api.openai.com") == 0 ? "max_completion_tokens" : "max_tokens";
+    set_headers(m, config->model_key);
+    m->priced = config->model_price_input[0] != '\0';
+    if (m->priced) {
+        decimal_parse(config->model_price_input, &m->price_in);
+        decimal_parse(config->model_price_output, &m->price_out);
+    }
+    return m;
+}
+
+void llm_close(struct llm *m)
+{
+    if (!m)
+        return;
+    arena_release(&m->arena);
+    free(m);
+}
+
+bool llm_configured(const struct loop *l)
+{
+    return l->llm != NULL;
+}
+
+/* ---- answers ---- */
+
+static const char *times(struct call *c, int tries)
+{
+    return tries == 1 ? "" : arena_fmt(&c->arena, ", %d times", tries);
+}
+
+static enum err unanswered(struct call *c, const struct remote_answer *r, int tries)
+{
+    if (r->outcome == REMOTE_TIMEOUT)
+        return problem_set(&c->problem, ERR_MODEL_TIMEOUT, "there was no answer within %lld ms",
+                           (long long)c->loop->config->model_timeout_ms);
+    return problem_set(&c->problem, ERR_MODEL_FAILED, "%s%s", r->why, times(c, tries));
+}
+
+static enum err refused(struct call *c, const struct remote_answer *r, const struct llm_reading *reading,
+                        int tries)
+{
+    const char *wait = r->retry_after_ms < 0 ? ""
+                                             : arena_fmt(&c->arena, " and asks to wait %lld s",
+                                                         (long long)r->retry_after_ms / 1000);
+    return problem_set(&c->problem, ERR_MODEL_FAILED, "it answered %d%s%s%s%s", r->status,
+                       reading->error ? " " : "", reading->error ? reading->error : "", times(c, tries),
+                       wait);
+}
+
+/* The prices are those of the model that the configuration names. */
+static const char *cost_text(struct call *c, const struct llm *m, const char *asked,
+                             const struct llm_reading *reading)
+{
+    if (!m->priced || strcmp(asked, m->name) != 0)
+        return NULL;
+    struct decimal cost = llm_wire_cost(reading, m->price_in, m->price_out);
+    char text[DECIMAL_TEXT_SIZE];
+    decimal_text(cost, text);
+    return decimal_is_valid(cost) ? arena_text(&c->arena, text) : NULL;
+}
+
+static enum err understand(struct call *c, const struct llm *m, const struct remote_answer *r, int tries,
+                           struct llm_answer *answer)
+{
+    struct llm_reading reading;
+    if (r->outcome != REMOTE_ANSWERED)
+        return unanswered(c, r, tries);
+    bool valid = llm_wire_read(r->body, r->len, &c->arena, &reading);
+    if (r->status < 200 || r->status > 299)
+        return refused(c, r, &reading, tries);
+    if (!valid)
+        return problem_set(&c->problem, ERR_MODEL_FAILED, "it answered %d with something else than JSON",
+                           r->status);
+    if (!reading.text)
+        return problem_set(&c->problem, ERR_MODEL_FAILED, "it answered %d without a text%s%s", r->status,
+                           reading.error ? ": " : "", reading.error ? reading.error : "");
+    answer->text = reading.text;
+    answer->cost_usd = cost_text(c, m, answer->model, &reading);
+    if (reading.model && *reading.model)
+        answer->model = reading.model;
+    answer->truncated = reading.truncated;
+    answer->tokens_in = reading.tokens_in;
+    answer->tokens_out = reading.tokens_out;
+    return OK;
+}
+
+/* ---- the question ---- */
+
+static enum err ask(struct call *c, const struct llm *m, const struct llm_question *question,
+                    struct llm_answer *answer, int *tries)
+{
+    struct buf body = { .arena = &c->arena };
+    m->wire->write(&body, question, &m->options);
+    const struct remote_request request = {
+        .url = m->url,
+        .headers = m->headers,
+        .body = body.data,
+        .body_len = body.len,
+        .limit_ms = c->loop->config->model_timeout_ms,
+    };
+    struct remote_answer r;
+    TRY(retry_post(c, &request, &policy, &r, tries));
+    *answer = (struct llm_answer){ .model = question->model };
+    return understand(c, m, &r, *tries, answer);
+}
+
+static void account(struct call *c, const struct llm *m, enum err err, int tries, int64_t us,
+                    const struct llm_answer *answer)
+{
+    static const struct {
+        enum err err;
+        enum metrics_outcome outcome;
+    } outcomes[] = { { OK, OUTCOME_OK },
+                     { ERR_MODEL_FAILED, OUTCOME_FAILED },
+                     { ERR_MODEL_TIMEOUT, OUTCOME_TIMEOUT } };
+    enum metrics_outcome outcome = OUTCOME_GIVEN_UP;
+    for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+        if (outcomes[i].err == err)
+            outcome = outcomes[i].outcome;
+    metrics_remote(c->loop->metrics, METRICS_MODEL, outcome, us, tries);
+    if (err == OK)
+        metrics_tokens(c->loop->metrics, answer->tokens_in, answer->tokens_out);
+    else if (outcome != OUTCOME_GIVEN_UP)
+        log_event(LOG_WARN, err_code(err), "host=%s model=\"%s\" tries=%d ms=%lld request_id=%s why=\"%s\"",
+                  m->host, m->name, tries, (long long)us / 1000, c->request_id, c->problem.detail);
+}
+
+enum err llm_ask(struct call *c, const struct llm_question *question, struct llm_answer *answer)
+{
+    const struct llm *m = c->loop->llm;
+    if (!m)
+        return problem_set(&c->problem, ERR_MODEL_NOT_CONFIGURED,
+                           "the service was started without --model-api");
+    struct llm_question q = *question;
+    int64_t most = c->loop->config->model_max_tokens, started_us = loop_clock_us();
+    if (!q.model)
+        q.model = m->name;
+    if (q.max_tokens < 1 || q.max_tokens > most)
+        q.max_tokens = most;
+    int tries = 0;
+    enum err err = ask(c, m, &q, answer, &tries);
+    account(c, m, err, tries, loop_clock_us() - started_us, answer);
+    return err;
+}

@@ -1,0 +1,351 @@
+/* Requests to other servers, on the event loop, by libcurl. */
+#include "server/remote/remote.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum {
+    CONNECT_MS = 10000,
+    EVENTS_A_TURN = 64,
+    MOST_IDLE = 64, /* connections kept for the next request */
+};
+
+/* Something that a call waits for, so that closing can end it. */
+struct pending {
+    struct call_wait wait;
+    struct remote *remote;
+    struct pending *prev, *next;
+};
+
+struct remote {
+    struct loop *loop;
+    CURLM *multi;
+    /* libcurl's descriptors have an epoll of their own, which the loop watches: they come and go, and their
+     * numbers with them, before the loop has told of all that it saw in a turn. */
+    struct watch watch;
+    struct timer timer;
+    struct pending *first;
+    bool closing;
+    uint32_t random;
+    const char *ca_file; /* NULL: that of the system */
+};
+
+struct transfer {
+    struct pending pending;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct buf body;
+    bool too_large;
+    CURLcode code;
+};
+
+struct pause {
+    struct pending pending;
+    struct timer timer;
+};
+
+/* ---- what is waited for ---- */
+
+static enum err wait_for(struct call *c, struct pending *p, void (*give_up)(struct call_wait *w))
+{
+    struct remote *r = c->loop->remote;
+    p->remote = r;
+    p->prev = NULL;
+    p->next = r->first;
+    if (r->first)
+        r->first->prev = p;
+    r->first = p;
+    p->wait.give_up = give_up;
+    enum err err = call_wait(c, &p->wait);
+    *(p->prev ? &p->prev->next : &r->first) = p->next;
+    if (p->next)
+        p->next->prev = p->prev;
+    return err;
+}
+
+static bool is_closed(const struct remote *r)
+{
+    return !r || r->closing;
+}
+
+static void pause_over(struct timer *t)
+{
+    call_wake(&container_of(t, struct pause, timer)->pending.wait, OK);
+}
+
+static void pause_give_up(struct call_wait *w)
+{
+    struct pause *p = container_of(w, struct pause, pending.wait);
+    loop_timer_off(w->call->loop, &p->timer);
+}
+
+enum err remote_pause(struct call *c, int64_t ms)
+{
+    struct pause p = { .timer.fire = pause_over };
+    if (is_closed(c->loop->remote))
+        return ERR_SHUTTING_DOWN;
+    loop_timer(c->loop, &p.timer, ms * 1000);
+    return wait_for(c, &p.pending, pause_give_up);
+}
+
+uint32_t remote_random(struct remote *r)
+{
+    r->random ^= r->random << 13;
+    r->random ^= r->random >> 17;
+    r->random ^= r->random << 5;
+    return r->random;
+}
+
+/* ---- one request ---- */
+
+static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
+{
+    struct transfer *t = user;
+    size_t len = size * count;
+    if (t->body.len + len > REMOTE_MOST_BYTES) {
+        t->too_large = true;
+        return CURL_WRITEFUNC_ERROR;
+    }
+    buf_add(&t->body, bytes, len);
+    return len;
+}
+
+static void add_header(struct transfer *t, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(t->headers, line);
+    if (!longer)
+        abort();
+    t->headers = longer;
+}
+
+static void prepare(struct transfer *t, const struct remote *r, const struct remote_request *request)
+{
+    CURL *e = t->easy;
+    add_header(t, "Content-Type: application/json");
+    add_header(t, "Accept: application/json");
+    add_header(t, "Expect:"); /* the body is not held back for a second */
+    for (const char *const *h = request->headers; h && *h; h++)
+        add_header(t, *h);
+    curl_easy_setopt(e, CURLOPT_URL, request->url);
+    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(e, CURLOPT_HTTPHEADER, t->headers);
+    curl_easy_setopt(e, CURLOPT_USERAGENT, "daybook/" DAYBOOK_VERSION);
+    curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+    curl_easy_setopt(e, CURLOPT_POSTFIELDS, request->body);
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
+    if (r->ca_file)
+        curl_easy_setopt(e, CURLOPT_CAINFO, r->ca_file);
+    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L); /* a name that is still looked up holds up nobody */
+    curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)request->limit_ms);
+    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(request->limit_ms < CONNECT_MS ? request->limit_ms : CONNECT_MS));
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L); /* a model thinks long, and says nothing meanwhile */
+    curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)REMOTE_MOST_BYTES);
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(e, CURLOPT_PRIVATE, t);
+}
+
+/* What libcurl found, as the caller cares for it; any other code is REMOTE_BROKEN. */
+static const struct {
+    CURLcode code;
+    enum remote_outcome outcome;
+} outcomes[] = {
+    { CURLE_OK, REMOTE_ANSWERED },
+    { CURLE_COULDNT_RESOLVE_HOST, REMOTE_UNREACHABLE },
+    { CURLE_COULDNT_RESOLVE_PROXY, REMOTE_UNREACHABLE },
+    { CURLE_COULDNT_CONNECT, REMOTE_UNREACHABLE },
+    { CURLE_SSL_CONNECT_ERROR, REMOTE_LOST },
+    { CURLE_GOT_NOTHING, REMOTE_LOST },
+    { CURLE_SEND_ERROR, REMOTE_LOST },
+    { CURLE_RECV_ERROR, REMOTE_LOST },
+    { CURLE_PARTIAL_FILE, REMOTE_LOST },
+    { CURLE_OPERATION_TIMEDOUT, REMOTE_TIMEOUT },
+    { CURLE_FILESIZE_EXCEEDED, REMOTE_TOO_LARGE },
+};
+
+static enum remote_outcome outcome_of(const struct transfer *t)
+{
+    curl_off_t ready_us = 0; /* when the request could be sent; 0: never */
+    curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &ready_us);
+    if (t->too_large)
+        return REMOTE_TOO_LARGE;
+    if (t->code == CURLE_OPERATION_TIMEDOUT && !ready_us)
+        return REMOTE_UNREACHABLE;
+    for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+        if (outcomes[i].code == t->code)
+            return outcomes[i].outcome;
+    return REMOTE_BROKEN;
+}
+
+static void conclude(struct transfer *t, struct remote_answer *answer)
+{
+    long status = 0;
+    curl_off_t retry_after_s = 0;
+    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+    *answer = (struct remote_answer){
+        .outcome = outcome_of(t),
+        .status = (int)status,
+        .retry_after_ms = retry_after_s > 0 ? (int64_t)retry_after_s * 1000 : -1,
+        .why = t->too_large ? "the answer is too large" : curl_easy_strerror(t->code),
+    };
+    buf_string(&t->body);
+    answer->body = t->body.data;
+    answer->len = t->body.len;
+}
+
+static void transfer_give_up(struct call_wait *w)
+{
+    struct transfer *t = container_of(w, struct transfer, pending.wait);
+    curl_multi_remove_handle(t->pending.remote->multi, t->easy);
+}
+
+enum err remote_post(struct call *c, const struct remote_request *request, struct remote_answer *answer)
+{
+    struct remote *r = c->loop->remote;
+    if (is_closed(r))
+        return ERR_SHUTTING_DOWN;
+    struct transfer t = { .easy = curl_easy_init(), .body.arena = &c->arena };
+    if (!t.easy)
+        return ERR_INTERNAL;
+    prepare(&t, r, request);
+    curl_multi_add_handle(r->multi, t.easy);
+    enum err err = wait_for(c, &t.pending, transfer_give_up);
+    if (err == OK)
+        conclude(&t, answer);
+    curl_easy_cleanup(t.easy);
+    curl_slist_free_all(t.headers);
+    return err;
+}
+
+/* ---- on the loop ---- */
+
+/* Outside of libcurl's callbacks: whoever is woken may ask again at once. */
+static void wake_finished(struct remote *r)
+{
+    CURLMsg *message;
+    int left;
+    while ((message = curl_multi_info_read(r->multi, &left))) {
+        struct transfer *t = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &t);
+        t->code = message->data.result;
+        curl_multi_remove_handle(r->multi, t->easy);
+        call_wake(&t->pending.wait, OK);
+    }
+}
+
+static void on_ready(struct watch *w, uint32_t ignored)
+{
+    (void)ignored;
+    struct remote *r = container_of(w, struct remote, watch);
+    struct epoll_event events[EVENTS_A_TURN];
+    int running, n = epoll_wait(w->fd, events, EVENTS_A_TURN, 0);
+    for (int i = 0; i < n; i++) {
+        uint32_t e = events[i].events;
+        int what = (e & (EPOLLIN | EPOLLERR | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
+                   (e & (EPOLLOUT | EPOLLERR | EPOLLHUP) ? CURL_CSELECT_OUT : 0);
+        curl_multi_socket_action(r->multi, events[i].data.fd, what, &running);
+    }
+    wake_finished(r);
+}
+
+static void on_time(struct timer *t)
+{
+    struct remote *r = container_of(t, struct remote, timer);
+    int running;
+    curl_multi_socket_action(r->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    wake_finished(r);
+}
+
+static int set_timer(CURLM *multi, long ms, void *user)
+{
+    (void)multi;
+    struct remote *r = user;
+    if (ms < 0)
+        loop_timer_off(r->loop, &r->timer);
+    else
+        loop_timer(r->loop, &r->timer, ms ? (int64_t)ms * 1000 : 1); /* at once, but in the next turn */
+    return 0;
+}
+
+/* A descriptor that was closed and opened again looks new to the kernel and old to libcurl, or the other way
+ * round: both ways are tried. */
+static int set_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *known)
+{
+    (void)easy;
+    struct remote *r = user;
+    struct epoll_event e = { .data.fd = fd };
+    if (what == CURL_POLL_REMOVE) {
+        epoll_ctl(r->watch.fd, EPOLL_CTL_DEL, fd, &e);
+        return 0;
+    }
+    e.events =
+        (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) | (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
+    int op = known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    if (epoll_ctl(r->watch.fd, op, fd, &e) != 0)
+        epoll_ctl(r->watch.fd, known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &e);
+    curl_multi_assign(r->multi, fd, r);
+    return 0;
+}
+
+bool remote_setup(void)
+{
+    return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+}
+
+void remote_teardown(void)
+{
+    curl_global_cleanup();
+}
+
+struct remote *remote_open(struct loop *loop)
+{
+    struct remote *r = calloc(1, sizeof *r);
+    r->loop = loop;
+    r->random = (uint32_t)loop_clock_us() | 1;
+    r->timer.fire = on_time;
+    r->watch.ready = on_ready;
+    r->watch.fd = epoll_create1(EPOLL_CLOEXEC);
+    r->multi = curl_multi_init();
+    if (r->watch.fd < 0 || !r->multi) {
+        if (r->watch.fd >= 0)
+            close(r->watch.fd);
+        curl_multi_cleanup(r->multi);
+        free(r);
+        return NULL;
+    }
+    const char *ca_file =
+        getenv("SSL_CERT_FILE"); /* as the curl command does, for authorities of one's own */
+    r->ca_file = ca_file && *ca_file ? ca_file : NULL;
+    curl_multi_setopt(r->multi, CURLMOPT_SOCKETFUNCTION, set_socket);
+    curl_multi_setopt(r->multi, CURLMOPT_SOCKETDATA, r);
+    curl_multi_setopt(r->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    curl_multi_setopt(r->multi, CURLMOPT_TIMERDATA, r);
+    curl_multi_setopt(r->multi, CURLMOPT_MAXCONNECTS, (long)MOST_IDLE);
+    loop_watch(loop, &r->watch, EPOLLIN);
+    return r;
+}
+
+void remote_close(struct remote *r)
+{
+    if (!r)
+        return;
+    r->closing = true;
+    while (r->first) {
+        struct call_wait *w = &r->first->wait;
+        w->give_up(w);
+        call_wake(w, ERR_SHUTTING_DOWN);
+    }
+    curl_multi_cleanup(r->multi);
+    loop_timer_off(r->loop, &r->timer);
+    loop_watch(r->loop, &r->watch, 0);
+    close(r->watch.fd);
+    free(r);
+}

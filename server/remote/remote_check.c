@@ -1,0 +1,114 @@
+/* The settings of language models and embedding endpoints, checked together at start. */
+#include "server/remote/remote_check.h"
+
+#include <string.h>
+
+#include "core/decimal.h"
+#include "core/embed.h"
+#include "core/utf8.h"
+#include "server/log.h"
+#include "server/remote/url.h"
+
+enum { KEY_MOST = 4096, NAME_MOST = 100, PRICE_MOST = 1000000 };
+
+/* It becomes a header. */
+static bool is_key(const char *key)
+{
+    for (const char *p = key; *p; p++)
+        if (*p <= ' ' || *p > '~')
+            return false;
+    return strlen(key) <= KEY_MOST;
+}
+
+static bool is_name(const char *name)
+{
+    size_t len = strlen(name);
+    if (!len || len > NAME_MOST || utf8_check(name, len) != len)
+        return false;
+    for (const char *p = name; *p;)
+        if (utf8_is_control(utf8_next(&p)))
+            return false;
+    return true;
+}
+
+/* A number from 0 to `most`, as JSON writes it. */
+static bool is_amount(const char *text, int64_t most)
+{
+    struct decimal d;
+    return decimal_parse(text, &d) == DECIMAL_EXACT && decimal_sign(d) >= 0 &&
+           decimal_compare(d, decimal_from_int(most)) <= 0;
+}
+
+static bool check_url(const char *option, const char *url)
+{
+    return !url[0] || url_is_valid(url) ||
+           log_failure("%s must be an http or https URL without user, password or fragment", option);
+}
+
+static bool check_key(const char *option, const char *key)
+{
+    return is_key(key) || log_failure("%s must be visible ASCII characters", option);
+}
+
+static bool check_price(const char *option, const char *price)
+{
+    return !price[0] || is_amount(price, PRICE_MOST) ||
+           log_failure("%s must be a number from 0 to %d, not \"%s\"", option, PRICE_MOST, price);
+}
+
+/* What says nothing without the setting that it belongs to is a mistake, not a wish. */
+static bool check_alone(const char *needed, const char *option, const char *value)
+{
+    return !value[0] || log_failure("%s is given without %s", option, needed);
+}
+
+static bool check_model(const struct config *c)
+{
+    if (!c->model_api[0])
+        return check_alone("--model-api", "--model-url", c->model_url) &&
+               check_alone("--model-api", "--model-key", c->model_key) &&
+               check_alone("--model-api", "--model-name", c->model_name) &&
+               check_alone("--model-api", "--model-price-input", c->model_price_input) &&
+               check_alone("--model-api", "--model-price-output", c->model_price_output);
+    if (!is_name(c->model_name))
+        return log_failure("--model-api %s needs --model-name, of at most %d characters", c->model_api,
+                           NAME_MOST);
+    if (!c->model_key[0] && !c->model_url[0])
+        return log_failure("--model-api %s needs --model-key, or a --model-url that takes none",
+                           c->model_api);
+    if (strcmp(c->model_temperature, "none") && !is_amount(c->model_temperature, 2))
+        return log_failure("--model-temperature must be a number from 0 to 2 or none, not \"%s\"",
+                           c->model_temperature);
+    if (!c->model_price_input[0] != !c->model_price_output[0])
+        return log_failure("--model-price-input and --model-price-output need each other");
+    return check_url("--model-url", c->model_url) && check_key("--model-key", c->model_key) &&
+           check_price("--model-price-input", c->model_price_input) &&
+           check_price("--model-price-output", c->model_price_output);
+}
+
+static bool check_embedding(const struct config *c)
+{
+    if (!c->embedding_url[0])
+        return check_alone("--embedding-url", "--embedding-key", c->embedding_key) &&
+               check_alone("--embedding-url", "--embedding-model", c->embedding_model) &&
+               check_alone("--embedding-url", "--embedding-dimension", c->embedding_dimension ? "1" : "");
+    if (!is_name(c->embedding_model))
+        return log_failure("--embedding-url needs --embedding-model, of at most %d characters", NAME_MOST);
+    if (strcmp(c->embedding_model, EMBED_MODEL) == 0)
+        return log_failure("--embedding-model %s is the name of the built-in embedder", EMBED_MODEL);
+    if (!c->embedding_dimension)
+        return log_failure("--embedding-url needs --embedding-dimension: how many numbers its vectors have");
+    if (c->embedding_timeout_ms > c->model_timeout_ms)
+        return log_failure("--embedding-timeout-ms must not be more than --model-timeout-ms");
+    return check_url("--embedding-url", c->embedding_url) && check_key("--embedding-key", c->embedding_key);
+}
+
+bool remote_check(const struct config *c)
+{
+    return check_model(c) && check_embedding(c);
+}
+
+bool remote_wanted(const struct config *c)
+{
+    return c->model_api[0] || c->embedding_url[0];
+}

@@ -1,0 +1,55 @@
+/* Requests to other servers that are repeated while that may help. */
+#include "server/remote/retry.h"
+
+enum { LEAST_TRY_MS = 50 }; /* with less time than this, a try is none */
+
+static bool may_help(const struct remote_answer *a)
+{
+    switch (a->outcome) {
+    case REMOTE_ANSWERED:
+        return a->status == 429 || a->status >= 500;
+    case REMOTE_UNREACHABLE:
+    case REMOTE_LOST:
+        return true;
+    case REMOTE_TIMEOUT:
+    case REMOTE_TOO_LARGE:
+    case REMOTE_BROKEN:
+        break;
+    }
+    return false;
+}
+
+int64_t retry_pause_ms(const struct retry_policy *policy, const struct remote_answer *answer, int tries,
+                       int64_t left_ms, uint32_t random)
+{
+    if (tries >= policy->tries || !may_help(answer))
+        return -1;
+    int64_t pause = policy->first_ms;
+    for (int i = 1; i < tries && pause < policy->most_ms; i++)
+        pause *= 2;
+    if (pause > policy->most_ms)
+        pause = policy->most_ms;
+    /* Half of it is left to chance, so that those who failed together do not come back together. */
+    int64_t jitter = (int64_t)((uint64_t)(pause - pause / 2) * random >> 32);
+    int64_t asked = answer->outcome == REMOTE_ANSWERED ? answer->retry_after_ms : -1;
+    pause = (asked > pause / 2 ? asked : pause / 2) + jitter;
+    return pause + LEAST_TRY_MS <= left_ms ? pause : -1;
+}
+
+enum err retry_post(struct call *c, const struct remote_request *request, const struct retry_policy *policy,
+                    struct remote_answer *answer, int *tries)
+{
+    int64_t until_us = loop_clock_us() + request->limit_ms * 1000;
+    struct remote_request once = *request;
+    for (*tries = 1;; ++*tries) {
+        TRY(remote_post(c, &once, answer));
+        int64_t left_ms = (until_us - loop_clock_us()) / 1000;
+        int64_t pause_ms = retry_pause_ms(policy, answer, *tries, left_ms, remote_random(c->loop->remote));
+        if (pause_ms < 0)
+            return OK;
+        TRY(remote_pause(c, pause_ms));
+        once.limit_ms = (until_us - loop_clock_us()) / 1000;
+        if (once.limit_ms < 1)
+            once.limit_ms = 1; /* 0 would be without a limit */
+    }
+}

@@ -1,0 +1,202 @@
+// An embedding endpoint by configuration: what it is asked, and that nothing is lost while it fails.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { makeClient } from '../lib/client.mjs';
+import { metricsOf } from '../lib/metrics.mjs';
+import * as model from '../lib/model_server.mjs';
+import { until } from '../lib/processes.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const models = await model.startModelServer({ dimension: 64, synonyms: { autos: 'cars' } });
+const settings = models.embeddingEnv({ DAYBOOK_EMBEDDING_TIMEOUT_MS: '1500' });
+const s = suite({ env: settings, args: ['--loops', '1'] });
+after(() => models.close());
+
+let made = 0;
+const entry = (changes) => ({ ticker: 'ACME', task_type: 'tone', question: `Question ${made++}`, answer: 'Orders grow.', ...changes });
+const create = async (changes, api = s.api) => (await api.post('/v1/episodic', entry(changes), { status: 201 })).json;
+const read = async (id) => (await s.api.get(`/v1/episodic/${id}`, { status: 200 })).json;
+const search = async (body) => (await s.api.post('/v1/episodic/search', body, { status: 200 })).json;
+const spaces = async () => (await s.api.get('/v1/embeddings', { status: 200 })).json;
+
+/** The endpoint works, is asked again, and everything that waited has its vector. */
+async function recovered() {
+  models.embeddings.reset();
+  await until(async () => (await create()).embedding_status !== 'pending', 'the endpoint is asked again');
+  await until(async () => {
+    await create();
+    return (await spaces()).pending === 0;
+  }, 'what was pending is embedded');
+}
+
+test('an entry is embedded by the endpoint, which gets the model, the text and the key', async () => {
+  models.embeddings.reset();
+  const made = await create({ question: 'Will margins hold?', answer: 'They will.' });
+  assert.equal(made.embedding_status, 'embedded');
+  assert.equal(made.embedding_model, 'test-embedding');
+  assert.equal(made.embedding_dim, 64);
+  const [request] = models.embeddings.requests;
+  assert.deepEqual(request.body, { model: 'test-embedding', input: ['Will margins hold?\nThey will.'], encoding_format: 'float' });
+  assert.equal(request.headers.authorization, `Bearer ${models.key}`);
+  const { kind, available, model: name, dim } = await spaces();
+  assert.deepEqual({ kind, available, name, dim }, { kind: 'endpoint', available: true, name: 'test-embedding', dim: 64 });
+});
+
+test('a search finds by the vectors of the endpoint what shares no word', async () => {
+  const { id } = await create({ ticker: 'WHEELS', question: 'autos autos autos', answer: 'autos' });
+  await create({ ticker: 'WHEELS', question: 'bonds yields curve', answer: 'steeper' });
+  const found = await search({ text: 'cars', ticker: 'WHEELS', k: 1 });
+  assert.equal(found.items[0].id, id);
+  assert.equal(found.degraded, null);
+});
+
+test('vectors in another order go to the text that their index names', async () => {
+  models.embeddings.next(model.embed({ shuffle: true }));
+  const words = ['copper', 'silver', 'nickel', 'cobalt'];
+  const body = words.map((word) => `${JSON.stringify(entry({ ticker: 'METAL', question: word, answer: word }))}\n`).join('');
+  await s.api.post('/v1/episodic/bulk', body, { status: 200, headers: { 'content-type': 'application/x-ndjson' } });
+  for (const word of words) {
+    const { items } = await search({ vector: model.embedText(`${word} ${word}`, 64), model: 'test-embedding', ticker: 'METAL', k: 1, mode: 'vector' });
+    assert.equal(items[0].question, word);
+  }
+});
+
+const failures = {
+  'a status 500': model.status(500),
+  'a status 401': model.status(401),
+  'an early close': model.closeEarly(),
+  'a close in the middle': model.closeMidway(),
+  'bytes that are no HTTP': model.garbage(),
+  'invalid JSON': model.invalidJson(),
+  'an empty body': model.emptyBody(),
+  'another dimension': model.embed({ dimension: 63 }),
+  'no vector': model.vectors([]),
+  'two vectors for one text': model.vectors([new Array(64).fill(1), new Array(64).fill(1)]),
+  'a vector of zeros': model.vectors([new Array(64).fill(0)]),
+  'a vector with null': model.vectors([[null, ...new Array(63).fill(1)]]),
+  'a redirect': model.redirect('http://127.0.0.1:9/'),
+  'a hang': model.hang(),
+  'a 429 that asks for too long a wait': model.status(429, { retryAfter: 60 }),
+};
+
+for (const [n, [name, behaviour]] of Object.entries(failures).entries())
+  test(`with ${name} an entry is stored and embedded later, and a search uses words and says so`, async () => {
+    await recovered();
+    models.embeddings.always(behaviour);
+    const made = await create({ ticker: `FAULT${n}`, answer: `zirconium ${name}` });
+    assert.equal(made.embedding_status, 'pending');
+    assert.equal(made.embedding_model, null);
+    const found = await search({ text: 'zirconium', ticker: `FAULT${n}` });
+    assert.equal(found.degraded, 'embedder_unavailable');
+    assert.deepEqual(
+      found.items.map(({ id }) => id),
+      [made.id],
+    );
+    await recovered();
+    assert.equal((await read(made.id)).embedding_status, 'embedded');
+  });
+
+test('a 429 or a 5xx that passes is repeated, and nobody notices', async () => {
+  await recovered();
+  models.embeddings.next(model.status(429, { retryAfter: 0 }), model.status(503), model.embed());
+  assert.equal((await create()).embedding_status, 'embedded');
+  assert.ok(models.embeddings.requests.length >= 3);
+});
+
+test('while the circuit is open nobody is asked; then one tries, and it closes', async () => {
+  await recovered();
+  const log = s.service.log.length;
+  models.embeddings.always(model.status(401));
+  for (let i = 0; i < 3; i++) assert.equal((await create()).embedding_status, 'pending');
+  const asked = models.embeddings.requests.length;
+  assert.equal((await create()).embedding_status, 'pending');
+  assert.equal(models.embeddings.requests.length, asked);
+  assert.equal((await spaces()).available, false);
+  const open = await metricsOf(s.api);
+  assert.equal(open.get('daybook_embedding_circuit_open'), 1);
+  assert.ok(open.get('daybook_embedding_calls_total{outcome="circuit_open"}') > 0);
+  await recovered();
+  assert.equal((await spaces()).available, true);
+  await until(async () => (await metricsOf(s.api)).get('daybook_embedding_circuit_open') === 0, 'the circuit is closed');
+  await until(() => /embedder_down .*embedder_back /s.test(s.service.log.slice(log)), 'the log tells of both');
+});
+
+test('an endpoint that is gone for a while loses nothing', async () => {
+  await recovered();
+  await models.stop();
+  const ids = [];
+  for (let i = 0; i < 5; i++) ids.push((await create()).id);
+  for (const id of ids) assert.equal((await read(id)).embedding_status, 'pending');
+  assert.equal((await spaces()).pending, 5);
+  await models.start();
+  await recovered();
+  for (const id of ids) assert.equal((await read(id)).embedding_status, 'embedded');
+});
+
+test('a text beyond the limit is embedded by its beginning', async () => {
+  await recovered();
+  models.embeddings.reset();
+  assert.equal((await create({ answer: 'é'.repeat(40_000) })).embedding_status, 'embedded');
+  const [text] = models.embeddings.requests[0].body.input;
+  assert.ok(Buffer.byteLength(text) <= 16_000 && Buffer.byteLength(text) > 15_990);
+});
+
+test('a text that is too long for the endpoint is cut until it takes it, and costs no other its vector', async () => {
+  await recovered();
+  models.embeddings.always(model.embed({ longest: 2000 }));
+  const lines = Array.from({ length: 64 }, (_, i) => JSON.stringify(entry({ ticker: 'LONG', answer: i === 37 ? 'long '.repeat(3000) : `short ${i}` })));
+  const answer = await s.api.post('/v1/episodic/bulk', `${lines.join('\n')}\n`, { status: 200, headers: { 'content-type': 'application/x-ndjson' } });
+  const given = answer.text.trim().split('\n').map((line) => JSON.parse(line));
+  for (const line of given.slice(0, -1)) assert.equal(line.embedding_status, 'embedded');
+  assert.equal(given.length, 65);
+  assert.ok(models.embeddings.requests.length < 25);
+});
+
+test('a text that the endpoint never takes waits alone: others get their vectors, also those that waited with it', async () => {
+  await recovered();
+  const never = (request, response, server) =>
+    (request.text.includes('poison') ? model.status(400, { type: 'invalid_request_error' }) : model.embed())(request, response, server);
+  models.embeddings.always(model.status(503));
+  const made = [];
+  for (const answer of ['first', 'poison', 'third']) made.push(await create({ ticker: 'NEVER', answer }));
+  assert.deepEqual(made.map((e) => e.embedding_status), ['pending', 'pending', 'pending']);
+  models.embeddings.always(never);
+  const statuses = async () => (await s.api.get('/v1/episodic?ticker=NEVER', { status: 200 })).json.items.map((e) => e.embedding_status).sort();
+  await until(async () => {
+    await create({ ticker: 'OTHER' });
+    return (await statuses()).filter((status) => status === 'embedded').length === 2;
+  }, 'the others are embedded');
+  const rebuilt = await s.api.post('/v1/embeddings/rebuild', {});
+  assert.equal(rebuilt.status === 200 ? JSON.parse(rebuilt.text.trim().split('\n').at(-1)).remaining : 1, 1, rebuilt.text);
+  assert.deepEqual(await statuses(), ['embedded', 'embedded', 'pending']);
+});
+
+test('the dimension is asked for only when the settings say so', async () => {
+  const shorter = await s.another({ env: { ...settings, DAYBOOK_EMBEDDING_DIMENSION: '32', DAYBOOK_EMBEDDING_SHORTEN: 'true' } });
+  const api = makeClient(shorter.base);
+  models.embeddings.reset();
+  assert.equal((await create({}, api)).embedding_dim, 32);
+  assert.equal(models.embeddings.requests[0].body.dimensions, 32);
+  api.close();
+  await shorter.stop();
+});
+
+test('a service that is told to stop while the endpoint hangs ends in order', async () => {
+  models.embeddings.reset();
+  models.embeddings.always(model.hang());
+  const service = await s.another({ env: { ...settings, DAYBOOK_STOP_TIMEOUT_MS: '200', DAYBOOK_EMBEDDING_TIMEOUT_MS: '60000' } });
+  const api = makeClient(service.base);
+  const asked = Array.from({ length: 20 }, () => api.post('/v1/episodic', entry(), { check: false }).catch(({ code }) => ({ code })));
+  await until(() => models.embeddings.hanging >= 20, 'all of them hang');
+  await service.stop();
+  for (const { status, code } of await Promise.all(asked)) assert.ok(status === 503 || code === 'ECONNRESET', `${status} ${code}`);
+  api.close();
+  models.embeddings.reset();
+});
+
+test('the key is nowhere to be seen', async () => {
+  await until(() => s.service.log.includes('embedder_failed'), 'failures are logged');
+  assert.ok(!s.service.log.includes(models.key));
+  assert.ok(!(await s.api.get('/metrics')).text.includes(models.key));
+  assert.ok(!JSON.stringify(await spaces()).includes(models.key));
+});
