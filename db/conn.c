@@ -255,12 +255,16 @@ void conn_connect(struct conn *c)
 {
     struct loop *l = c->db->loop;
     /* Fast statements are planned once, for indexes and their order: a plan that was right for an empty table
-     * must not stay. Slow ones may gain by a plan for their values. */
+     * must not stay. Slow ones are planned for their values, for one process each, and as if all were in
+     * memory, which it mostly is. An index of vectors goes on for as long as the statement asks: that limits
+     * it. */
     const char *plans =
         c->lane == LANE_SLOW
-            ? "-c jit=off"
+            ? "-c jit=off -c random_page_cost=1.1 -c max_parallel_workers_per_gather=0"
+              " -c hnsw.iterative_scan=relaxed_order -c hnsw.ef_search=400"
+              " -c hnsw.max_scan_tuples=1000000 -c hnsw.scan_mem_multiplier=16"
             : "-c jit=off -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_sort=off";
-    char options[512];
+    char options[768];
     snprintf(
         options, sizeof options,
         "-c search_path=daybook,public -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=iso_8601 -c "

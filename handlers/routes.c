@@ -4,6 +4,8 @@
 #include "server/http/route.h"
 
 const struct route *const route_tables[] = {
-    meta_routes,     lesson_routes,      skill_routes, deployment_routes,    context_routes,
-    snapshot_routes, materialize_routes, tick_routes,  trade_history_routes, NULL,
+    meta_routes,          lesson_routes,      skill_routes, deployment_routes,      context_routes,
+    snapshot_routes,      materialize_routes, tick_routes,  trade_history_routes,   episodic_routes,
+    episodic_bulk_routes, rerun_routes,       evict_routes, episodic_search_routes, embeddings_routes,
+    research_routes,      savings_routes,     NULL,
 };

@@ -13,5 +13,13 @@ extern const struct route skill_routes[];
 extern const struct route deployment_routes[];
 extern const struct route context_routes[];
 extern const struct route snapshot_routes[];
+extern const struct route episodic_routes[];
+extern const struct route episodic_bulk_routes[];
+extern const struct route rerun_routes[];
+extern const struct route evict_routes[];
+extern const struct route episodic_search_routes[];
+extern const struct route embeddings_routes[];
+extern const struct route research_routes[];
+extern const struct route savings_routes[];
 
 #endif
