@@ -1,0 +1,56 @@
+-- The vectors that the service makes of entries, as far as they are missing.
+
+-- What the service's own model has made no vector of: what waits for one, what another model of the service's has made one of, and, where
+-- the caller wants it, what came with a vector of its own.
+-- part: missing
+m.owner = :owner and (m.embedding_status = 'pending' or m.embedding_status = 'embedded' or :include_supplied::boolean)
+and (m.embedding_model, m.embedding_dim) is distinct from (:model, :dim::int)
+
+-- name: embeddings_state :slow :one
+select (select count(*) from episodic_memory m where m.owner = :owner and m.embedding_status = 'pending') as pending,
+    (select count(*) from episodic_memory m
+     where m.owner = :owner and m.embedding_status = 'embedded' and (m.embedding_model, m.embedding_dim) is distinct from (:model, :dim::int))
+        as outdated,
+    (select coalesce(json_agg(json_build_object('model', s.model, 'dim', s.dim, 'entries', s.entries)), '[]')
+     from (select model, dim, count(*) as entries from episodic_vectors where owner = :owner group by model, dim order by model, dim) s)
+        as spaces
+
+-- name: embeddings_missing_count :slow :one
+select count(*) as missing from episodic_memory m where {missing}
+
+-- Newest first, from behind the last one on: what fails is not tried again by the same request.
+-- name: embeddings_missing :slow :list
+select m.id, m.question, m.answer, m.created_at as _cursor_1, m.id as _cursor_2
+from episodic_memory m
+where {missing}
+  and (m.created_at, m.id) < (coalesce(:cursor_1::timestamptz, 'infinity'), coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+order by m.created_at desc, m.id desc
+limit :limit::int
+
+-- The vector takes the place of the one that the service had made before; one that the caller supplied stays beside it. In the order of the
+-- ids, so that two of these cannot wait for each other.
+-- name: embeddings_store :write :list
+with given as materialized (
+    select * from json_to_recordset(:vectors::json) as g (id uuid, width int, vector text)
+), old as materialized (
+    select m.id, m.embedding_status as status, m.embedding_model as model
+    from episodic_memory m
+    where {missing} and m.id in (select id from given)
+    order by m.id
+    for no key update
+), gone as (
+    delete from episodic_vectors v using old
+    where v.owner = :owner and v.episode_id = old.id and {episodic.its_model} = old.model and old.status = 'embedded' and v.model <> :model
+), made as (
+    insert into episodic_vectors (owner, episode_id, model, dim, v384, v768, v1024, v1536, v3072, v4000)
+    select :owner, g.id, :model, :dim::int, {episodic.given_vector}
+    from old join given g on g.id = old.id
+    on conflict (owner, episode_id, model) do update
+    set dim = excluded.dim, v384 = excluded.v384, v768 = excluded.v768, v1024 = excluded.v1024, v1536 = excluded.v1536,
+        v3072 = excluded.v3072, v4000 = excluded.v4000
+)
+update episodic_memory m
+set embedding_status = 'embedded', embedding_model = :model, embedding_dim = :dim::int
+from old
+where m.owner = :owner and m.id = old.id
+returning m.id

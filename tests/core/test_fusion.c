@@ -1,0 +1,176 @@
+/* The scores of a search: what words, meaning and regime make of them, and the order that follows. */
+#include "core/fusion.h"
+
+#include <math.h>
+
+#include "tests/core/unit.h"
+
+/* ---- words ---- */
+
+START_TEST(a_rare_word_weighs_more_than_a_common_one)
+{
+    struct fusion_lexeme words[] = { { .text = "margin", .holding = 50 },
+                                     { .text = "buyback", .holding = 1 } };
+    ck_assert_uint_eq(fusion_choose(words, 2, 100, true, 32), 2);
+    ck_assert_str_eq(words[0].text, "buyback");
+    ck_assert_double_eq_tol(words[0].idf, log(1 + 99.5 / 1.5), 1e-12);
+    ck_assert_double_eq_tol(words[1].idf, log(1 + 50.5 / 50.5), 1e-12);
+}
+END_TEST
+
+START_TEST(a_word_of_every_entry_still_weighs_something)
+{
+    struct fusion_lexeme words[] = { { .text = "guidance", .holding = 1000 } };
+    fusion_choose(words, 1, 1000, false, 32);
+    ck_assert_double_gt(words[0].idf, 0);
+}
+END_TEST
+
+START_TEST(words_that_are_equally_rare_stand_in_the_order_of_their_letters)
+{
+    struct fusion_lexeme words[] = { { .text = "c" }, { .text = "a" }, { .text = "b", .holding = 1 } };
+    fusion_choose(words, 3, 10, true, 32);
+    ck_assert_str_eq(words[0].text, "a");
+    ck_assert_str_eq(words[1].text, "c");
+    ck_assert_str_eq(words[2].text, "b");
+}
+END_TEST
+
+START_TEST(of_many_words_the_rarest_are_weighed)
+{
+    struct fusion_lexeme words[] = { { .text = "a", .holding = 3 },
+                                     { .text = "b", .holding = 2 },
+                                     { .text = "c", .holding = 1 } };
+    ck_assert_uint_eq(fusion_choose(words, 3, 10, true, 2), 2);
+    ck_assert_str_eq(words[0].text, "c");
+    ck_assert_str_eq(words[1].text, "b");
+}
+END_TEST
+
+START_TEST(a_common_word_opens_nothing_where_a_rare_one_does)
+{
+    struct fusion_lexeme words[] = { { .text = "rare", .holding = 200 },
+                                     { .text = "common", .holding = 201 } };
+    fusion_choose(words, 2, 1000, false, 32);
+    ck_assert(words[0].opens); /* a fifth is not yet common */
+    ck_assert(!words[1].opens);
+}
+END_TEST
+
+START_TEST(a_common_word_opens_where_no_rare_one_is_known_to_be)
+{
+    struct fusion_lexeme common[] = { { .text = "a", .holding = 900 }, { .text = "b", .holding = 800 } };
+    fusion_choose(common, 2, 1000, false, 32);
+    ck_assert(common[0].opens && common[1].opens);
+    struct fusion_lexeme unseen[] = { { .text = "a", .holding = 0 }, { .text = "b", .holding = 800 } };
+    fusion_choose(unseen, 2, 1000, false, 32);
+    ck_assert(unseen[0].opens && unseen[1].opens);
+}
+END_TEST
+
+START_TEST(every_word_opens_where_the_sample_is_all_there_is)
+{
+    struct fusion_lexeme words[] = { { .text = "rare", .holding = 1 }, { .text = "common", .holding = 9 } };
+    fusion_choose(words, 2, 10, true, 32);
+    ck_assert(words[0].opens && words[1].opens);
+}
+END_TEST
+
+START_TEST(no_words_and_no_entries_are_no_fault)
+{
+    ck_assert_uint_eq(fusion_choose(NULL, 0, 0, true, 32), 0);
+    struct fusion_lexeme word = { .text = "a" };
+    ck_assert_uint_eq(fusion_choose(&word, 1, 0, true, 32), 1);
+    ck_assert_double_gt(word.idf, 0);
+    ck_assert(word.opens);
+}
+END_TEST
+
+/* ---- scores ---- */
+
+static struct fusion_hit scored(struct fusion_hit hit, double penalty)
+{
+    fusion_rank(&hit, 1, penalty);
+    return hit;
+}
+
+START_TEST(the_score_is_the_sum_of_its_parts_digit_for_digit)
+{
+    for (int i = 0; i < 1000; i++) {
+        const struct fusion_hit h = scored((struct fusion_hit){ .id = "a",
+                                                                .compared = true,
+                                                                .cosine = sin(i),
+                                                                .weight = i * 0.001,
+                                                                .covered = 0.7,
+                                                                .shared = 3,
+                                                                .differing = i % 4 },
+                                           0.1234567);
+        HOLDS(h.score == h.near + h.text - h.penalty);
+        HOLDS(llabs(h.near - llround(sin(i) * 1e6)) == 0);
+    }
+}
+END_TEST
+
+START_TEST(words_add_half_of_what_they_can_at_three_times_the_weight_of_one)
+{
+    ck_assert_int_eq(scored((struct fusion_hit){ .id = "a", .weight = 0.18, .covered = 1 }, 0).score, 250000);
+    ck_assert_int_eq(scored((struct fusion_hit){ .id = "a", .weight = 0, .covered = 1 }, 0).score, 0);
+    ck_assert_int_lt(scored((struct fusion_hit){ .id = "a", .weight = 1e6, .covered = 1 }, 0).score, 500001);
+}
+END_TEST
+
+START_TEST(words_count_by_how_much_of_the_query_they_are)
+{
+    ck_assert_int_eq(scored((struct fusion_hit){ .id = "a", .weight = 0.18, .covered = 0.4 }, 0).score,
+                     100000);
+}
+END_TEST
+
+START_TEST(the_penalty_is_the_share_of_the_regime_that_differs)
+{
+    ck_assert_int_eq(scored((struct fusion_hit){ .id = "a", .shared = 2, .differing = 1 }, 0.1).score,
+                     -50000);
+    ck_assert_int_eq(scored((struct fusion_hit){ .id = "a", .shared = 2, .differing = 2 }, 1).penalty,
+                     1000000);
+    ck_assert_int_eq(scored((struct fusion_hit){ .id = "a" }, 1).penalty, 0); /* nothing to compare */
+}
+END_TEST
+
+START_TEST(what_was_not_compared_has_its_words_alone)
+{
+    const struct fusion_hit h =
+        scored((struct fusion_hit){ .id = "a", .cosine = 0.9, .weight = 0.18, .covered = 1 }, 0);
+    ck_assert_int_eq(h.near, 0);
+    ck_assert_int_eq(h.score, 250000);
+}
+END_TEST
+
+START_TEST(the_best_come_first_then_the_newest_then_by_id)
+{
+    struct fusion_hit hits[] = {
+        { .id = "d", .compared = true, .cosine = 0.5, .created_us = 1 },
+        { .id = "b", .compared = true, .cosine = 0.5, .created_us = 2 },
+        { .id = "a",
+          .compared = true,
+          .cosine = 0.5000000001,
+          .created_us = 2 }, /* the same, as it is shown */
+        { .id = "c", .compared = true, .cosine = 0.6, .created_us = 0 },
+    };
+    fusion_rank(hits, 4, 0);
+    ck_assert_str_eq(hits[0].id, "c");
+    ck_assert_str_eq(hits[1].id, "a");
+    ck_assert_str_eq(hits[2].id, "b");
+    ck_assert_str_eq(hits[3].id, "d");
+    fusion_rank(NULL, 0, 0);
+}
+END_TEST
+
+UNIT_MAIN("fusion", a_rare_word_weighs_more_than_a_common_one, a_word_of_every_entry_still_weighs_something,
+          words_that_are_equally_rare_stand_in_the_order_of_their_letters,
+          of_many_words_the_rarest_are_weighed, a_common_word_opens_nothing_where_a_rare_one_does,
+          a_common_word_opens_where_no_rare_one_is_known_to_be,
+          every_word_opens_where_the_sample_is_all_there_is, no_words_and_no_entries_are_no_fault,
+          the_score_is_the_sum_of_its_parts_digit_for_digit,
+          words_add_half_of_what_they_can_at_three_times_the_weight_of_one,
+          words_count_by_how_much_of_the_query_they_are, the_penalty_is_the_share_of_the_regime_that_differs,
+          what_was_not_compared_has_its_words_alone, the_best_come_first_then_the_newest_then_by_id)

@@ -1,0 +1,249 @@
+// Search in the episodic memory: by text, by vector, by an entry; what its modes look at, what filters leave, how scores come about.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { axis, search, store } from '../lib/searches.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const s = suite({ prepare });
+const E = {};
+const AS_OF = '2026-07-01T00:00:00Z';
+const find = (body, options) => search(s.api, { as_of: AS_OF, ...body }, options);
+const nameOf = ({ id }) => Object.keys(E).find((name) => E[name].id === id) ?? id;
+const names = async (body) => (await find(body)).items.map(nameOf);
+const near = (a, b) => Math.abs(a - b) < 0.002; // halves have three digits
+
+const CORPUS = {
+  buyback: { ticker: 'ACME', question: 'Will ACME announce a share buyback?', answer: 'Management hinted at a repurchase programme of two billion.', source: 'tool_verified', created_at: '2026-06-01T00:00:00Z' },
+  margin: { ticker: 'ACME', question: 'Are gross margins under pressure?', answer: 'Freight costs weigh on gross margins until winter.', task_type: 'margins', created_at: '2026-06-02T00:00:00Z', confidence: 0.9 },
+  drug: { ticker: 'PILL', question: 'Does the trial readout come this quarter?', answer: 'The company guided to a phase three readout in autumn.', created_at: '2026-06-03T00:00:00Z', source: 'external' },
+  rates: { ticker: 'BANK', question: 'How sensitive is net interest income to rate cuts?', answer: 'A cut of 100 basis points costs four percent of income.', created_at: '2026-06-04T00:00:00Z', regime_tag: { rates: 'cutting', vol: 'low' } },
+  hikes: { ticker: 'BANK', question: 'How sensitive is net interest income to rate hikes?', answer: 'A hike of 100 basis points adds three percent of income.', created_at: '2026-06-05T00:00:00Z', regime_tag: { rates: 'hiking', vol: 'low' } },
+};
+
+async function prepare() {
+  for (const [name, body] of Object.entries(CORPUS)) E[name] = await store(s.api, body);
+}
+
+test('a text finds the entry that it is about, whole and with its score', async () => {
+  const { mode, model, exact, degraded, retrieval_id, items } = await find({ text: 'share buyback of ACME' });
+  assert.deepEqual({ mode, exact, degraded, retrieval_id }, { mode: 'hybrid', exact: true, degraded: null, retrieval_id: null });
+  assert.equal(model, E.buyback.embedding_model);
+  const { score, parts, regime_mismatch, ...entry } = items[0];
+  const { duplicate, ...stored } = E.buyback;
+  assert.deepEqual(entry, stored);
+  assert.deepEqual(regime_mismatch, []);
+  assert.ok(parts.cosine > 0 && parts.text > 0 && parts.regime_penalty === 0);
+  assert.equal(items.length, 5, 'the others come behind it: there is no hard cut');
+});
+
+test('the score is the sum of its parts, digit for digit, and falls from item to item', async () => {
+  const { items } = await find({ text: 'income and rate cuts of ACME', regime: { rates: 'hiking' }, k: 100 });
+  const micro = (x) => Math.round(x * 1e6);
+  for (const { score, parts } of items) assert.equal(micro(score), micro(parts.cosine) + micro(parts.text) - micro(parts.regime_penalty));
+  const scores = items.map((x) => x.score);
+  assert.deepEqual(scores, scores.toSorted((a, b) => b - a));
+});
+
+test('the same search gives the same bytes', async () => {
+  const body = { text: 'gross margins under pressure', regime: { rates: 'cutting' }, as_of: AS_OF };
+  const first = await s.api.post('/v1/episodic/search', body, { status: 200 });
+  const again = await s.api.post('/v1/episodic/search', body, { status: 200 });
+  assert.deepEqual(again.bytes, first.bytes);
+});
+
+test('words are matched by their stem, and any one of them is enough', async () => {
+  assert.deepEqual(await names({ text: 'repurchases', mode: 'text' }), ['buyback']);
+  assert.deepEqual((await names({ text: 'nothing of this but freight', mode: 'text' })), ['margin']);
+});
+
+test('words that stand in every text, and nothing else, find nothing by words', async () => {
+  const { items, exact, model } = await find({ text: 'the of and', mode: 'text' });
+  assert.deepEqual({ items, exact, model }, { items: [], exact: null, model: null });
+});
+
+test('a text with the signs of the query language is a text', async () => {
+  for (const text of ["O'Neil's \\ buyback", "'buyback", '!buyback & (', 'buyback:*', '\\']) assert.ok(Array.isArray((await find({ text })).items), text);
+  assert.equal((await names({ text: "!buyback & '", mode: 'text' }))[0], 'buyback');
+});
+
+test('the mode text looks at words alone, the mode vector at meaning alone', async () => {
+  const words = await find({ text: 'buyback', mode: 'text' });
+  assert.deepEqual(words.items.map((x) => [nameOf(x), x.parts.cosine]), [['buyback', null]]);
+  const meaning = await find({ text: 'buyback', mode: 'vector' });
+  assert.equal(meaning.items.length, 5);
+  for (const { parts } of meaning.items) assert.ok(parts.cosine !== null && parts.text === 0);
+});
+
+test('a hybrid search counts both, also for what only its words have opened', async () => {
+  const [hit] = (await find({ text: 'net interest income sensitivity to hikes', k: 1 })).items;
+  const [meaning] = (await find({ text: 'net interest income sensitivity to hikes', k: 1, mode: 'vector' })).items;
+  assert.equal(nameOf(hit), 'hikes');
+  assert.ok(hit.score > meaning.score);
+  assert.equal(hit.parts.cosine, meaning.parts.cosine);
+});
+
+test('a rare word counts more than one that many entries hold', async () => {
+  const of = async (text) => (await find({ text, mode: 'text' })).items[0].parts.text;
+  assert.ok((await of('freight')) > (await of('income')));
+});
+
+test('k is how many come, at most', async () => {
+  assert.equal((await find({ text: 'income', k: 2 })).items.length, 2);
+  assert.equal((await find({ text: 'income', k: 100 })).items.length, 5);
+  const all = await names({ text: 'income', k: 5 });
+  assert.deepEqual(await names({ text: 'income', k: 3 }), all.slice(0, 3));
+});
+
+test('an entry finds others like it, never itself', async () => {
+  const { items, model, degraded } = await find({ id: E.rates.id });
+  assert.equal(model, E.rates.embedding_model);
+  assert.equal(degraded, null);
+  assert.deepEqual(nameOf(items[0]), 'hikes');
+  assert.ok(!items.map(nameOf).includes('rates'));
+  assert.ok(items[0].parts.text > 0, 'the words of its question count');
+  assert.equal((await find({ id: E.rates.id, mode: 'vector' })).items[0].parts.text, 0);
+  assert.equal((await find({ id: E.rates.id, mode: 'text' })).items[0].parts.cosine, null);
+});
+
+const FILTERS = [
+  [{ ticker: 'BANK' }, ['hikes', 'rates']],
+  [{ ticker: 'bank' }, []],
+  [{ task_type: 'margins' }, ['margin']],
+  [{ source: 'external' }, ['drug']],
+  [{ min_confidence: 0.9 }, ['buyback', 'margin']],
+  [{ min_confidence: 0.91 }, []],
+  [{ since: '2026-06-03T00:00:00Z', until: '2026-06-05T00:00:00Z' }, ['drug', 'rates']],
+  [{ since: '2026-06-03T00:00:00.000001Z' }, ['hikes', 'rates']],
+  [{ ticker: 'ACME', task_type: 'margins', source: 'agent_inferred', min_confidence: 0.5 }, ['margin']],
+  [{ regime: { vol: 'low' }, regime_only: true }, ['hikes', 'rates']],
+  [{ regime: { rates: 'cutting', vol: 'low' }, regime_only: true }, ['rates']],
+  [{ regime: { rates: 'cutting', vol: 'high' }, regime_only: true }, []],
+];
+for (const mode of ['hybrid', 'vector'])
+  for (const [filter, expected] of FILTERS)
+    test(`the filter ${JSON.stringify(filter)} leaves what fits, in the mode ${mode}`, async () => {
+      assert.deepEqual((await names({ text: 'company', mode, ...filter, k: 100 })).toSorted(), expected);
+    });
+test('filters hold for what words find, too', async () => {
+  assert.deepEqual(await names({ text: 'income', mode: 'text', ticker: 'ACME' }), []);
+  assert.deepEqual(await names({ text: 'income', mode: 'text', since: '2026-06-05T00:00:00Z' }), ['hikes']);
+});
+
+test('an entry of another regime ranks lower, by the penalty, and does not vanish', async () => {
+  const text = 'How sensitive is net interest income to rate changes?';
+  for (const [regime, first] of [['cutting', 'rates'], ['hiking', 'hikes']]) {
+    const { items } = await find({ text, regime: { rates: regime }, regime_penalty: 0.5, k: 100 });
+    assert.equal(nameOf(items[0]), first);
+    assert.equal(items.length, 5);
+    const other = items.find((x) => nameOf(x) === (first === 'rates' ? 'hikes' : 'rates'));
+    assert.deepEqual([other.parts.regime_penalty, other.regime_mismatch], [0.5, ['rates']]);
+    for (const hit of items.filter((x) => !x.regime_tag.rates)) assert.deepEqual([hit.parts.regime_penalty, hit.regime_mismatch], [0, []]);
+  }
+});
+
+test('the penalty is a parameter: the default is a tenth, and 0 leaves it out', async () => {
+  const hits = async (more) => (await find({ text: 'income', regime: { rates: 'cutting', vol: 'low', day: 'monday' }, ticker: 'BANK', ...more })).items.find((x) => nameOf(x) === 'hikes');
+  assert.equal((await hits({})).parts.regime_penalty, 0.05, 'half of the two names that both have differs');
+  assert.equal((await hits({ regime_penalty: 0 })).parts.regime_penalty, 0);
+  assert.equal((await hits({ regime_penalty: 1 })).parts.regime_penalty, 0.5);
+  assert.deepEqual((await hits({ regime_penalty: 0 })).regime_mismatch, ['rates']);
+});
+
+test('numbers and booleans of a regime are compared by value and by type', async () => {
+  const { id } = await store(s.api, { ticker: 'REGIME', regime_tag: { level: 1.5, open: true, text: '1.5' } });
+  const mismatch = async (regime) => {
+    const [hit] = (await find({ text: 'x', ticker: 'REGIME', mode: 'vector', regime })).items;
+    assert.equal(hit.id, id);
+    return hit.regime_mismatch;
+  };
+  assert.deepEqual(await mismatch({ level: 1.5, open: true, text: '1.5' }), []);
+  assert.deepEqual(await mismatch({ level: 1.50, open: true }), []);
+  assert.deepEqual(await mismatch({ level: 15e-1 }), []);
+  assert.deepEqual(await mismatch({ level: '1.5', open: 'true', text: 1.5 }), ['level', 'open', 'text']);
+  assert.deepEqual(await mismatch({ level: 2, open: false }), ['level', 'open']);
+});
+
+test('vectors of every dimension lie side by side, each compared with its own kind only', async () => {
+  const dims = [1, 3, 384, 385, 612, 1536, 2000, 3072, 4000];
+  for (const dim of dims) {
+    const model = `model-${dim}`;
+    E[`own-${dim}`] = await store(s.api, { ticker: 'DIMS', embedding: axis(dim, 0), embedding_model: model });
+    if (dim > 2) {
+      E[`near-${dim}`] = await store(s.api, { ticker: 'DIMS', embedding: axis(dim, 0, { [dim - 1]: 1 }), embedding_model: model });
+      E[`far-${dim}`] = await store(s.api, { ticker: 'DIMS', embedding: axis(dim, dim - 1).map((x) => -x), embedding_model: model });
+    }
+  }
+  for (const dim of dims) {
+    const { items, model, exact } = await find({ vector: axis(dim, 0).map((x) => 7 * x), model: `model-${dim}`, k: 100 });
+    assert.deepEqual([model, exact], [`model-${dim}`, true]);
+    assert.deepEqual(items.map(nameOf), dim > 2 ? [`own-${dim}`, `near-${dim}`, `far-${dim}`] : [`own-${dim}`]);
+    const expected = [1, Math.SQRT1_2, 0].slice(0, items.length);
+    for (const [i, { score, parts }] of items.entries()) assert.ok(near(score, expected[i]) && score === parts.cosine, `${dim}: ${score}`);
+  }
+});
+
+test('vectors of one model in two dimensions are no fault of a search that finds none', async () => {
+  const model = 'two-dims';
+  const three = await store(s.api, { ticker: 'TWO', embedding: [1, 2, 3], embedding_model: model });
+  await store(s.api, { ticker: 'TWO', embedding: [1, 2], embedding_model: model });
+  assert.deepEqual((await find({ vector: [1, 2, 3], model, ticker: 'NONE' })).items, []);
+  assert.deepEqual((await find({ id: three.id, mode: 'vector' })).items, []);
+});
+
+test('vectors of two models are never compared, though they have one dimension', async () => {
+  const vector = axis(5, 2);
+  const a = await store(s.api, { embedding: vector, embedding_model: 'five-a' });
+  const b = await store(s.api, { embedding: vector, embedding_model: 'five-b' });
+  for (const [model, entry] of [['five-a', a], ['five-b', b]]) assert.deepEqual((await find({ vector, model })).items.map((x) => x.id), [entry.id]);
+  assert.deepEqual((await find({ vector, model: 'five-c' })).items, []);
+  assert.deepEqual((await find({ id: a.id, mode: 'vector' })).items, []);
+});
+
+test('a text and a vector together: the text for the words, the vector for the meaning', async () => {
+  const model = 'together';
+  const a = await store(s.api, { question: 'Zinc smelters?', answer: 'They close.', embedding: [1, 0, 0], embedding_model: model });
+  const b = await store(s.api, { question: 'Copper mines?', answer: 'They open.', embedding: [0, 1, 0], embedding_model: model });
+  const ids = async (body) => (await find({ model, ...body })).items.map((x) => x.id);
+  assert.deepEqual(await ids({ vector: [1, 0.9, 0] }), [a.id, b.id]);
+  assert.deepEqual(await ids({ vector: [1, 0.9, 0], text: 'copper' }), [b.id, a.id]);
+  assert.deepEqual(await ids({ vector: [1, 0.9, 0], text: 'copper', mode: 'vector' }), [a.id, b.id]);
+  assert.deepEqual(await ids({ vector: [1, 0.9, 0], text: 'copper', mode: 'text' }), [b.id]);
+});
+
+test('a recorded search keeps what was asked, its filters, its candidates with their scores, and what was given', async () => {
+  const body = { text: 'income', k: 1, ticker: 'BANK', min_confidence: 0.1, regime: { rates: 'cutting' }, as_of: AS_OF, record: true };
+  const { retrieval_id, items } = await search(s.api, body);
+  const [row] = await s.query('select * from daybook.memory_retrievals where id = $1', [retrieval_id]);
+  assert.deepEqual([row.owner, row.kind, row.at.toISOString()], ['local', 'episodic', new Date(AS_OF).toISOString()]);
+  assert.deepEqual(row.query, { text: 'income', vector: null, model: null, id: null, mode: 'hybrid', k: 1 });
+  const { ticker, task_type, min_confidence, regime, regime_only, regime_penalty } = row.filters;
+  assert.deepEqual([ticker, task_type, min_confidence, regime, regime_only, regime_penalty], ['BANK', null, 0.1, { rates: 'cutting' }, false, 0.1]);
+  assert.deepEqual(row.selection, items.map((x) => x.id));
+  assert.deepEqual(row.candidates.map((c) => nameOf(c)), ['rates', 'hikes']);
+  const { score, parts } = items[0];
+  assert.deepEqual(row.candidates[0], { id: items[0].id, score, parts });
+});
+
+test('what is not to be recorded is not', async () => {
+  const count = async () => (await s.query('select count(*)::int as n from daybook.memory_retrievals'))[0].n;
+  const before = await count();
+  assert.equal((await find({ text: 'income', record: false })).retrieval_id, null);
+  assert.equal(await count(), before);
+});
+
+test('a search counts as no read', async () => {
+  await find({ id: E.rates.id });
+  const { items } = await find({ text: 'income', ticker: 'BANK' });
+  for (const { read_count, last_read_at } of items) assert.deepEqual([read_count, last_read_at], [0, null]);
+});
+
+test('entries that wait for a vector get it from a search that can make one', async () => {
+  const { id } = await store(s.api, { ticker: 'WAITS', question: 'Tungsten?' });
+  await s.query("update daybook.episodic_memory set embedding_status = 'pending', embedding_model = null, embedding_dim = null where id = $1", [id]);
+  await s.query('delete from daybook.episodic_vectors where episode_id = $1', [id]);
+  const { items, degraded } = await find({ id, mode: 'vector', k: 1 });
+  assert.equal(degraded, null);
+  assert.equal(items.length, 1);
+  assert.equal((await s.api.get(`/v1/episodic/${id}`, { status: 200 })).json.embedding_status, 'embedded');
+  assert.deepEqual((await find({ text: 'Tungsten', ticker: 'WAITS', mode: 'vector' })).items.map((x) => x.id), [id]);
+});

@@ -1,0 +1,54 @@
+// Whether searches find what they are for: finance memories, and questions about them in other words.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { postEpisodes } from '../lib/episodes.mjs';
+import { TESTS } from '../lib/paths.mjs';
+import { search } from '../lib/searches.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const lines = (name) => readFileSync(join(TESTS, 'data/retrieval', name), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+const memories = lines('memories.jsonl');
+const queries = lines('queries.jsonl');
+const names = new Map(); // of the stored ids
+const s = suite({
+  prepare: async () => {
+    const { lines: stored } = await postEpisodes(s.api, memories.map(({ id, ...entry }) => ({ ...entry, created_at: '2026-06-01T00:00:00Z' })));
+    for (const [i, { id }] of stored.entries()) names.set(id, memories[i].id);
+  },
+});
+
+/** How many of the queries have a relevant memory among the first five, and the mean of one over the place of the first one. */
+async function measure(some, mode) {
+  let found = 0;
+  let reciprocal = 0;
+  for (const { query, relevant } of some) {
+    const { items } = await search(s.api, { text: query, mode, k: 10 });
+    const place = items.findIndex((x) => relevant.includes(names.get(x.id)));
+    found += place >= 0 && place < 5 ? 1 : 0;
+    reciprocal += place >= 0 ? 1 / (place + 1) : 0;
+  }
+  return { recall: found / some.length, mrr: reciprocal / some.length };
+}
+
+test('there are enough of both, and questions that share no word with what they are about', () => {
+  assert.ok(memories.length >= 100 && queries.length >= 60);
+  assert.ok(queries.filter((x) => x.shares_no_word).length >= 20);
+});
+
+test('a hybrid search finds more than words or meaning alone, and paraphrases that share no word', async (t) => {
+  const apart = queries.filter((x) => x.shares_no_word);
+  const results = {};
+  for (const mode of ['hybrid', 'vector', 'text']) {
+    for (const [name, some] of [['all', queries], ['no shared word', apart]]) {
+      const { recall, mrr } = (results[`${mode}, ${name}`] = await measure(some, mode));
+      t.diagnostic(`${mode}, ${name} (${some.length}): recall@5 ${recall.toFixed(3)}, MRR ${mrr.toFixed(3)}`);
+    }
+  }
+  const hybrid = results['hybrid, all'];
+  assert.ok(hybrid.recall >= 0.7, `recall ${hybrid.recall}`);
+  assert.ok(hybrid.mrr >= 0.6, `MRR ${hybrid.mrr}`);
+  for (const mode of ['vector', 'text']) assert.ok(hybrid.mrr > results[`${mode}, all`].mrr, mode);
+  assert.ok(results['hybrid, no shared word'].recall >= 0.5, 'paraphrases that share no word are found');
+});
