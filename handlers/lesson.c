@@ -7,6 +7,7 @@
 #include "core/similar.h"
 #include "db/db.h"
 #include "handlers/fields.h"
+#include "handlers/lesson.h"
 #include "handlers/routes.h"
 
 struct outcome_in {
@@ -140,6 +141,20 @@ static enum err lesson_create(struct call *c)
                              "must not hold the tags of the <learned_patterns> block");
     in->similar_keys = similar(c, in->takeaway);
     return db_render(c, &LESSON_CREATE, created);
+}
+
+enum err lesson_store(struct call *c, const struct lesson_new *lesson, struct rows **row)
+{
+    const struct lesson_in in = {
+        .at = lesson->at,
+        .context = lesson->context,
+        .outcome = lesson->outcome,
+        .takeaway = lesson->takeaway,
+        .tags = lesson->tags,
+        .evidence = lesson->evidence,
+        .similar_keys = similar(c, lesson->takeaway),
+    };
+    return db_rows_from(c, &LESSON_CREATE, create_fields, &in, row);
 }
 
 /* Locks the current versions of in->ids and checks that each may become `to`. */
@@ -285,6 +300,12 @@ static enum err history(struct call *c, const struct rows *r)
 static enum err lesson_history(struct call *c)
 {
     return db_render(c, &LESSON_HISTORY, history);
+}
+
+enum err lessons_in_use(struct call *c, struct texts tags, const char *as_of, struct rows **rows)
+{
+    const struct lesson_in in = { .tags = tags, .as_of = as_of, .limit = 30 };
+    return db_rows_from(c, &LESSON_BLOCK, block_fields, &in, rows);
 }
 
 static enum err block(struct call *c, const struct rows *r)

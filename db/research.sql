@@ -1,0 +1,74 @@
+-- The research step: earlier cases for its prompt, and what reuse has saved.
+
+-- The one that the caller compares with, if it could have been used at that time.
+-- name: research_prior :read :list
+select {episodic.columns}, round(extract(epoch from :as_of::timestamptz - m.created_at) / 86400, 6) as _age_days
+from episodic_memory m
+where {episodic.usable} and m.id = :prior_id::uuid and m.ticker = :ticker and m.task_type = :task_type
+
+-- part: case_columns
+e.id, score, e.ticker, e.created_at, e.question, e.answer, e.probability, e.confidence
+-- The newest that were known at the instant: so many that a case from long ago is among them, and few enough to compare them all, which
+-- gives the same answer whatever is stored later. An index of vectors would not.
+-- part: candidates
+select m.id, m.created_at, m.words
+from episodic_memory m
+where {episodic.usable} and m.task_type = :task_type and m.ticker <> :other_than
+order by m.created_at desc, m.id desc
+limit 5000
+
+-- name: research_cases :slow :list
+select {case_columns}
+from (select c.id, round(-(case :near_column::int
+              when 384 then v.v384 <#> :near::halfvec
+              when 768 then v.v768 <#> :near::halfvec
+              when 1024 then v.v1024 <#> :near::halfvec
+              when 1536 then v.v1536 <#> :near::halfvec
+              when 3072 then v.v3072 <#> :near::halfvec
+              else v.v4000 <#> :near::halfvec
+          end)::numeric, 6) as score
+      from ({candidates}) c
+      join episodic_vectors v on v.owner = :owner and v.episode_id = c.id and {episodic.its_model} = :near_model and v.dim = :near_dim::int
+      order by score desc, c.created_at desc, c.id limit :k::int) s
+join episodic_memory e on e.owner = :owner and e.id = s.id
+order by score desc, e.created_at desc, e.id
+
+-- Without a vector of the question: by its words, any of them.
+-- name: research_cases_by_words :slow :list
+select {case_columns}
+from (select c.id, round(ts_rank(c.words, q.any_word, 1)::numeric, 6) as score
+      from ({candidates}) c, (select replace(plainto_tsquery('english', :near_text)::text, '&', '|')::tsquery as any_word) q
+      where c.words @@ q.any_word
+      order by score desc, c.created_at desc, c.id limit :k::int) s
+join episodic_memory e on e.owner = :owner and e.id = s.id
+order by score desc, e.created_at desc, e.id
+
+-- What was saved is in the reads, what was paid for in the entries; evicted ones were paid for too.
+-- name: research_savings :slow :list
+with saved as (
+    select task_type, count(*) as calls_saved, count(cost_usd) as calls_priced, sum(cost_usd) as saved_usd
+    from episodic_reads
+    where owner = :owner and read_at <= :as_of::timestamptz
+      and (:since::timestamptz is null or read_at >= :since::timestamptz) and (:until::timestamptz is null or read_at < :until::timestamptz)
+      and (:only_task::text is null or task_type = :only_task::text)
+    group by task_type
+), made as (
+    select task_type, count(*) as calls_made
+    from episodic_memory
+    where owner = :owner and created_at <= :as_of::timestamptz
+      and (:since::timestamptz is null or created_at >= :since::timestamptz)
+      and (:until::timestamptz is null or created_at < :until::timestamptz)
+      and (:only_task::text is null or task_type = :only_task::text)
+    group by task_type
+), kinds as (
+    select task_type, coalesce(calls_saved, 0) as calls_saved, coalesce(calls_made, 0) as calls_made, coalesce(calls_priced, 0) as calls_priced,
+        saved_usd
+    from saved full join made using (task_type)
+)
+select task_type, calls_saved, calls_made, round(calls_saved::numeric / (calls_saved + calls_made), 6) as reuse_rate, calls_priced, saved_usd,
+    sum(calls_saved) over () as _calls_saved, sum(calls_made) over () as _calls_made,
+    round(sum(calls_saved) over () / sum(calls_saved + calls_made) over (), 6) as _reuse_rate,
+    sum(calls_priced) over () as _calls_priced, sum(saved_usd) over () as _saved_usd
+from kinds
+order by calls_saved desc, calls_made desc, task_type
+limit :limit::int + 1

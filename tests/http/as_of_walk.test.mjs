@@ -1,0 +1,254 @@
+// A backtest sees nothing of its future: every read of the contract is asked at instants of the past, then a future of everything is written, and
+// the answers must be the same bytes.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openapi, operations } from '../lib/contract.mjs';
+import { deploy, position, postTick, putVersion } from '../lib/ledger.mjs';
+import { create, day, OUTCOME } from '../lib/lessons.mjs';
+import { commit, newResearch, prepare } from '../lib/research.mjs';
+import { suite } from '../lib/suite.mjs';
+import { addNote } from '../lib/ticks.mjs';
+
+const s = suite();
+const w = {}; // ids of what the past has made
+
+const LATE = day(90);
+/** What is asked about: before, at and after an event of the past, and its end. */
+const INSTANTS = [day(5), day(10), day(15, '00:00:00.000001'), day(20)];
+
+// ---- which reads there are ----
+
+const follow = (object) => {
+  if (!object?.$ref) return object;
+  return object.$ref.split('/').slice(1).reduce((at, key) => at[key], openapi);
+};
+const parametersOf = ({ operation }) => (operation.parameters ?? []).map(follow);
+const bodyOf = ({ operation }) => follow(operation.requestBody?.content['application/json']?.schema)?.properties ?? {};
+const nameOf = ({ method, path }) => `${method} ${path}`;
+const hasAsOf = (o) => parametersOf(o).some((p) => p.in === 'query' && p.name === 'as_of') || 'as_of' in bodyOf(o);
+/** GET, and the POSTs that change nothing and so keep no Idempotency-Key. */
+const isRead = (o) => o.path.startsWith('/v1/') && (o.method === 'GET' || (o.method === 'POST' && !parametersOf(o).some((p) => p.name === 'Idempotency-Key')));
+
+/** Reads without an as_of, and why they need none. */
+const TIMELESS = {
+  'POST /v1/materialize': 'computes from its body alone',
+  'POST /v1/regime': 'computes from its body alone',
+  'GET /v1/embeddings': 'tells what the service can do and has left to do, not what was known',
+  'POST /v1/embeddings/rebuild': 'writes, as often as it is called, what can be made again from the entries',
+};
+
+/** Operations with an as_of that are not asked here, and why. */
+const NOT_ASKED = {
+  'POST /v1/research/step': 'asks a model and writes; what it reads is what /v1/research/prepare reads',
+};
+
+/** How each is asked: queries of a GET, bodies of a POST, without the as_of. */
+const ASKS = {
+  'GET /v1/lessons': () => ['', '?status=proposed', '?status=retired', '?active=true', '?tags=regime-shift', '?tags_all=all', '?text=odds'],
+  'GET /v1/lessons/{id}': () => w.lessons.map((id) => ({ id })),
+  'GET /v1/lessons/{id}/history': () => w.lessons.map((id) => ({ id })),
+  'GET /v1/lessons/block': () => ['', '?tags=all', '?max_tokens=60', '?status=validated'],
+  'GET /v1/lessons/export': () => ['?format=md', '?format=jsonl'],
+  'GET /v1/lessons/curation': () => ['', '?stale_days=1'],
+  'GET /v1/deployments/{id}/risk_state': () => w.deployments.map((id) => ({ id })),
+  'GET /v1/deployments/{id}/context': () => w.deployments.flatMap((id) => ['', '?k=1', '?max_tokens=80'].map((query) => ({ id, query }))),
+  'GET /v1/decision_snapshots': () => ['', '?engine_kind=rejected', `?deployment_id=${w.deployments[0]}`],
+  'GET /v1/decision_snapshots/{id}': () => w.snapshots.map((id) => ({ id })),
+  'GET /v1/decision_snapshots/{id}/context': () => w.snapshots.map((id) => ({ id })),
+  'GET /v1/skills': () => [''],
+  'GET /v1/skills/{skill_id}/versions': () => [{ skill_id: w.skill }],
+  'GET /v1/skills/{skill_id}/versions/{version}': () => [{ skill_id: w.skill, version: 'v1' }],
+  'GET /v1/deployments': () => ['', '?mode=sim', `?skill_id=${w.skill}`],
+  'GET /v1/deployments/{id}': () => w.deployments.map((id) => ({ id })),
+  'GET /v1/trade_history': () => ['', '?status=open', '?status=closed', '?symbol=BTC', '?side=long'],
+  'GET /v1/trade_history/{id}': () => w.trades.map((id) => ({ id })),
+  'GET /v1/trade_history/stats': () => ['', '?group_by=symbol', '?group_by=month', '?group_by=lessons'],
+  'GET /v1/trade_history/export': () => ['?format=csv', '?format=ndjson'],
+  'GET /v1/episodic': () => ['', '?ticker=ACME', '?task_type=tone', '?archived=true', '?min_confidence=0.7', '?source=external', '?limit=2'],
+  'GET /v1/episodic/{id}': () => w.entries.map((id) => ({ id })),
+  'GET /v1/research/savings': () => ['', '?task_type=tone', `?since=${day(8)}`],
+  // With a filing, so that nothing is reused: to reuse is to write.
+  'POST /v1/episodic/should_rerun': () =>
+    ['ACME', 'BETA', 'GONE', 'BACK'].map((ticker) => ({ body: { ticker, task_type: 'tone', new_signals: { new_filing_since: true }, days_threshold: 365 } })),
+  'POST /v1/research/prepare': () =>
+    ['ACME', 'BETA', 'NEW'].map((ticker) => ({
+      body: { ticker, task_type: 'tone', question: 'Does the tone of guidance hold?', new_signals: { new_filing_since: true }, k: 20, max_tokens: 20_000 },
+    })),
+  'POST /v1/episodic/search': () => [
+    ...['hybrid', 'vector', 'text'].map((mode) => ({ body: { text: 'Does the tone of guidance hold?', mode, k: 100 } })),
+    { body: { id: w.entries[0], k: 100 } },
+    { body: { text: 'orders and guidance', regime: { rates: 'cutting' }, min_confidence: 0.5, task_type: 'tone' } },
+    { body: { vector: [0.1, 0.9, 0.2], model: 'mine', k: 100 } },
+  ],
+};
+
+/** Reads of what never changes once it is there. */
+const UNCHANGING = {
+  'GET /v1/decision_snapshots/{id}': 'a tick that is stored stays as it is',
+  'GET /v1/decision_snapshots/{id}/context': 'the context of a tick can be made again, byte for byte',
+  'GET /v1/skills/{skill_id}/versions/{version}': 'a version that is deployed does not change',
+  'GET /v1/deployments/{id}': 'a deployment does not change',
+};
+
+/** A dry run of an eviction reads too; its instant is called `at`. */
+const DRY_RUN = { dry_run: true, max_age_days: 3, keep_per_pair: 1, unread_days: 1, samples: 100 };
+
+async function ask({ method, path }, { query = '', body, ...names }, as_of) {
+  const at = path.replace(/\{(\w+)\}/g, (_, name) => names[name]);
+  if (method === 'POST') return s.api.post(at, { ...body, as_of }, { status: 200 });
+  const answer = await s.api.get(`${at}${query}${query ? '&' : '?'}as_of=${as_of}`);
+  assert.ok([200, 404].includes(answer.status), `${at}: ${answer.text}`); // 404: it was not there yet
+  return answer;
+}
+
+/** What the problem says about this very request is not what was known. */
+const textOf = (answer) => (answer.status === 404 ? '404' : answer.text);
+
+/** Every answer at that instant, by "METHOD path what". */
+async function askAll(as_of) {
+  const answers = new Map();
+  for (const o of operations.filter((operation) => ASKS[nameOf(operation)]))
+    for (const what of ASKS[nameOf(o)]()) {
+      const asked = typeof what === 'string' ? { query: what } : what;
+      answers.set(`${nameOf(o)} ${JSON.stringify(what)}`, textOf(await ask(o, asked, as_of)));
+    }
+  answers.set('POST /v1/episodic/evict dry run', (await s.api.post('/v1/episodic/evict', { ...DRY_RUN, at: as_of }, { status: 200 })).text);
+  return answers;
+}
+
+// ---- the past and the future ----
+
+const entry = async (changes, options) => (await s.api.post('/v1/episodic', newResearch({ task_type: 'tone', ...changes }), { status: 201, ...options })).json;
+const reuse = async (ticker, at) => {
+  const { json } = await s.api.post('/v1/episodic/should_rerun', { ticker, task_type: 'tone', as_of: at, cost_usd: 0.25, days_threshold: 60 }, { status: 200 });
+  assert.equal(json.rerun, false, `${ticker} is reused at ${at}`);
+};
+const evict = async (ticker, at) => {
+  const { json } = await s.api.post('/v1/episodic/evict', { policies: ['time'], max_age_days: 1, ticker, at, dry_run: false }, { status: 200 });
+  assert.ok(json.evicted > 0, `${ticker} is evicted at ${at}`);
+  return json.eviction_id;
+};
+const change = (id, what, body) => s.api.post(`/v1/lessons/${id}/${what}`, body, { status: 200 });
+
+async function makeLessons() {
+  const lessons = [];
+  for (let n = 1; n <= 8; n++) lessons.push(await create(s.api, { at: day(n), tags: ['all', n % 2 ? 'calibration' : 'tone'] }));
+  lessons.push(await create(s.api, { at: day(9), tags: ['all'], takeaway: `${lessons[0].takeaway} again` }));
+  w.lessons = lessons.map(({ id }) => id);
+  await change(w.lessons[0], 'validate', { outcome: OUTCOME, at: day(10) });
+  await change(w.lessons[1], 'retire', { reason: 'over', at: day(11) });
+  await change(w.lessons[2], 'supersede', { by: w.lessons[3], at: day(12) });
+}
+
+async function makeLedger() {
+  w.skill = (await putVersion(s.api, { at: day(1), strategy: 'Buy the pullback' })).skill_id;
+  const at = { skill_id: w.skill, version: 'v1', at: day(2) };
+  w.deployments = [(await deploy(s.api, { ...at, mode: 'sim' })).id, (await deploy(s.api, { ...at, mode: 'paper' })).id];
+  const snapshots = [];
+  for (const id of w.deployments) {
+    await addNote(s.query, id, { hash: '00000000000000aa', at: day(3) });
+    for (const [n, positions] of [
+      [4, [position('BTC', 100), position('ETH', 10)]],
+      [9, [position('BTC', 110), position('ETH', 9)]],
+      [14, [position('BTC', 120)]],
+    ])
+      snapshots.push((await postTick(s.api, id, day(n), { positions, marks: { ETH: 8 }, engine: { kind: n === 9 ? 'rejected' : 'executed', rule: n === 9 ? 'too_large' : undefined } })).snapshot_id);
+  }
+  w.snapshots = snapshots;
+  w.trades = (await s.api.get('/v1/trade_history', { status: 200 })).json.items.map(({ id }) => id);
+  assert.equal(w.trades.length, 4);
+}
+
+async function makeEntries() {
+  const made = [];
+  made.push(await entry({ ticker: 'ACME', created_at: day(3), regime_tag: { rates: 'cutting' } }));
+  made.push(await entry({ ticker: 'BETA', created_at: day(4), source: 'external', confidence: undefined }));
+  made.push(await entry({ ticker: 'GONE', created_at: day(4), probability: undefined }));
+  made.push(await entry({ ticker: 'BACK', created_at: day(4) }));
+  made.push(await entry({ ticker: 'BRIEF', created_at: day(4), ttl_seconds: 10 * 86400 }));
+  made.push(await entry({ ticker: 'MINE', created_at: day(5), embedding: [1, 2, 3], embedding_model: 'mine' }));
+  made.push((await commit(s.api, { ticker: 'ACME', task_type: 'tone', created_at: day(9), probability: 0.95 })).episode);
+  w.entries = made.map(({ id }) => id);
+  await reuse('GONE', day(6));
+  await evict('GONE', day(7));
+  const run = await evict('BACK', day(8));
+  await s.api.post('/v1/episodic/restore', { eviction_id: run, at: day(12) }, { status: 200 });
+  await reuse('ACME', day(11));
+  w.lessons.push(...(await s.api.get('/v1/lessons?tags=regime-shift', { status: 200 })).json.items.map(({ id }) => id));
+}
+
+async function addFutureLessons() {
+  const [validated, , , fourth, fifth, sixth, seventh] = w.lessons;
+  await change(validated, 'retire', { reason: 'later', at: day(30) });
+  await change(fourth, 'validate', { outcome: OUTCOME, at: day(30) });
+  const next = await create(s.api, { at: day(31), tags: ['all', 'calibration', 'tone'], takeaway: 'Never trust the odds of a later day' });
+  await change(fifth, 'supersede', { by: next.id, at: day(32) });
+  await s.api.post('/v1/lessons/merge', { into: sixth, ids: [seventh], at: day(33) }, { status: 200 });
+  for (const id of w.lessons.slice(7)) await change(id, 'retire', { reason: 'all over', at: day(34) });
+}
+
+async function addFutureLedger() {
+  for (const id of w.deployments) {
+    await s.query("UPDATE daybook.reflection_notes SET status = 'superseded', superseded_at = $2 WHERE deployment_id = $1", [id, day(29)]);
+    await addNote(s.query, id, { hash: '00000000000000bb', at: day(29) });
+    await postTick(s.api, id, day(30), { positions: [position('BTC', 90), position('SOL', 5)], engine: { kind: 'rejected', rule: 'too_late' } });
+    await postTick(s.api, id, day(31), { positions: [position('SOL', 6)], marks: { BTC: 80 } });
+  }
+  await putVersion(s.api, { skill_id: w.skill, version: 'v2', at: day(30), strategy: 'Sell the rally' });
+  await putVersion(s.api, { at: day(30) });
+  await deploy(s.api, { skill_id: w.skill, version: 'v2', mode: 'sim', at: day(31) });
+}
+
+async function addFutureEntries() {
+  await reuse('ACME', day(21));
+  await reuse('BACK', day(22));
+  assert.equal((await prepare(s.api, { ticker: 'MINE', task_type: 'tone', as_of: day(23), days_threshold: 30, cost_usd: 1 })).source, 'cached');
+  const surprising = await commit(s.api, { ticker: 'ACME', task_type: 'tone', created_at: day(22), probability: 0.05 });
+  assert.ok(surprising.lesson);
+  for (const ticker of ['BETA', 'BACK', 'NEW', 'OTHER'])
+    await entry({ ticker, created_at: day(24), source: 'external', question: 'Does the tone of guidance hold?', answer: `It holds (${ticker}).` });
+  await entry({ ticker: 'MINE', created_at: day(24), embedding: [1, 2, 3.5], embedding_model: 'mine' });
+  for (const ticker of ['ACME', 'BETA', 'BRIEF']) await evict(ticker, day(40));
+  const run = await evict('MINE', day(41));
+  await s.api.post('/v1/episodic/restore', { eviction_id: run, at: day(42) }, { status: 200 });
+  await s.api.post('/v1/episodic/restore', { ids: [w.entries[2]], at: day(43) }, { status: 200 });
+}
+
+async function addFutureSearches() {
+  const search = operations.find((o) => nameOf(o) === 'POST /v1/episodic/search');
+  if (search) await ask(search, { body: { text: 'Does the tone of guidance hold?', record: true } }, day(44));
+}
+
+// ---- the tests ----
+
+test('every read that shows what is stored takes an as_of', () => {
+  const without = operations.filter((o) => isRead(o) && !hasAsOf(o)).map(nameOf);
+  assert.deepEqual(without.filter((name) => !TIMELESS[name]), []);
+});
+
+test('every operation that takes an as_of is walked here', () => {
+  const withAsOf = operations.filter(hasAsOf).map(nameOf);
+  assert.deepEqual(withAsOf.filter((name) => !ASKS[name] && !NOT_ASKED[name]), []);
+  assert.ok(withAsOf.length > 20);
+});
+
+test('a future of everything changes no answer about the past', async () => {
+  await makeLessons();
+  await makeLedger();
+  await makeEntries();
+  const past = new Map();
+  for (const instant of INSTANTS) past.set(instant, await askAll(instant));
+  const late = await askAll(LATE);
+  await addFutureLessons();
+  await addFutureLedger();
+  await addFutureEntries();
+  await addFutureSearches();
+  for (const instant of INSTANTS)
+    for (const [what, text] of await askAll(instant)) assert.equal(text, past.get(instant).get(what), `${what} at ${instant}`);
+
+  // The future was one: asked about its end, every operation answers otherwise than before it.
+  const changed = new Set();
+  for (const [what, text] of await askAll(LATE)) if (text !== late.get(what)) changed.add(what.split(' ').slice(0, 2).join(' '));
+  const walked = operations.map(nameOf).filter((name) => ASKS[name]);
+  assert.deepEqual(walked.filter((name) => !changed.has(name) && !UNCHANGING[name]), []);
+});

@@ -1,0 +1,44 @@
+// Research for tests to ask for and to write.
+import { day } from './lessons.mjs';
+
+let made = 0;
+
+/** A valid body of /v1/research/commit; each has an answer of its own. */
+export function newResearch(changes = {}) {
+  const n = made++;
+  return {
+    ticker: 'ACME',
+    task_type: 'guidance_tone',
+    question: `Will guidance be raised? (${n})`,
+    answer: `Orders have grown for ${n + 1} quarters.`,
+    probability: 0.6,
+    confidence: 0.8,
+    created_at: day(10),
+    ...changes,
+  };
+}
+
+/** Commits and gives the answer's body. */
+export const commit = async (api, changes, options) =>
+  (await api.post('/v1/research/commit', newResearch(changes), { status: 201, ...options })).json;
+
+/** Prepares and gives the answer's body. */
+export const prepare = async (api, body, options) =>
+  (await api.post('/v1/research/prepare', { ticker: 'ACME', task_type: 'guidance_tone', ...body }, { status: 200, ...options })).json;
+
+/** The text of a block of a system prompt, without its tags; undefined: it has none. */
+export const block = (system, name) => system.match(new RegExp(`^<${name}>\\n(.*?)^</${name}>$`, 'ms'))?.[1];
+
+/** Everything that a request about research could have written, as one text. */
+export const written = async (query) =>
+  JSON.stringify(
+    await Promise.all(
+      [
+        'SELECT id, read_count, last_read_at, evicted_at FROM daybook.episodic_memory ORDER BY id',
+        'SELECT id FROM daybook.episodic_vectors JOIN daybook.episodic_memory ON id = episode_id ORDER BY id',
+        'SELECT id FROM daybook.episodic_reads ORDER BY id',
+        'SELECT id, version FROM daybook.lessons ORDER BY id, version',
+        'SELECT id FROM daybook.memory_retrievals ORDER BY id',
+      ].map((sql) => query(sql)),
+    ),
+  );
