@@ -4,6 +4,7 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openapi } from '../lib/contract.mjs';
+import { newEpisode } from '../lib/episodes.mjs';
 import { newVersion } from '../lib/ledger.mjs';
 import { newLesson } from '../lib/lessons.mjs';
 import { BIN } from '../lib/paths.mjs';
@@ -26,6 +27,7 @@ function simplified() {
     (operation.parameters = operation.parameters.filter((p) => !names.includes(p.$ref?.split('/').at(-1))));
   for (const item of Object.values(paths))
     for (const operation of Object.values(item)) leaveOut(operation, ['RequestId', 'IfNoneMatch', 'IdempotencyKey', 'Cursor']);
+  delete paths['/v1/episodic/search'];
   leaveOut(paths['/v1/lessons'].get, ['TagsAll', 'Since', 'Until']);
   const exported = paths['/v1/lessons/export'].get;
   exported.parameters = [{ ...exported.parameters.find((p) => p.name === 'format'), schema: { type: 'string', enum: ['jsonl'] } }];
@@ -42,6 +44,13 @@ function simplified() {
   delete trades.responses[200].content['text/csv'];
   delete paths['/v1/trade_history/{id}'];
   for (const path of ['/v1/deployments/{id}/ticks', '/v1/deployments/{id}/ticks/bulk', '/v1/materialize']) delete paths[path];
+  for (const path of ['/v1/episodic/bulk', '/v1/episodic/should_rerun', '/v1/episodic/restore']) delete paths[path];
+  delete paths['/v1/episodic'].post;
+  const episodes = paths['/v1/episodic'].get;
+  episodes.parameters = episodes.parameters.filter((p) => !['source', 'embedding_status', 'since', 'until', 'task_type'].includes(p.name));
+  delete paths['/v1/research/step'];
+  delete paths['/v1/research/commit'].post.responses[200];
+  delete components.schemas.NewResearch.properties.prior_id;
   delete paths['/openapi.json'];
   for (const name of ['RequestId', 'IfNoneMatch', 'IdempotencyKey', 'Cursor', 'TagsAll', 'Since', 'Until', ...TRADE_FILTERS])
     delete components.parameters[name];
@@ -102,6 +111,7 @@ const makeSnapshot = async (write) =>
 
 /** What a UUID in a request of such a path is to name; the first that fits. */
 const NAMED = [
+  [/^\/v1\/episodic\/[^?]/, (write) => write('POST', '/v1/episodic', newEpisode({ created_at: LONG_AGO }))],
   [/^\/v1\/deployments\//, makeDeployment],
   [/^\/v1\/decision_snapshots\/[^?]/, makeSnapshot],
   [/^/, (write) => write('POST', '/v1/lessons', newLesson({ at: LONG_AGO }))],

@@ -44,9 +44,10 @@ static const struct filler {
       "(4, 1, '2026-01-01', 'infinity', 'proposed', 'new', null, null)) as x (n, v, f, u, s, r, d, b)" },
     { "idempotency_keys",
       "insert into daybook.idempotency_keys (owner, key, request_hash, status, content_type, location, body, "
-      "expires_at) "
+      "expires_at, claim) "
       "select $1, 'key-' || n, 'hash ' || $2, 201, 'application/json', '/v1/lessons/' || $3 || n, "
-      "convert_to('{\"takeaway\":\"' || $2 || '\"}', 'UTF8'), 'infinity' from generate_series(1, 2) n" },
+      "convert_to('{\"takeaway\":\"' || $2 || '\"}', 'UTF8'), 'infinity', ($3 || n)::uuid from "
+      "generate_series(1, 2) n" },
     { "api_keys", "insert into daybook.api_keys (id, owner, role, name, token_hash) "
                   "select ($3 || n)::uuid, $1, 'agent', $2, encode(sha256(convert_to($1 || n, 'UTF8')), "
                   "'hex') from generate_series(1, "
@@ -147,6 +148,40 @@ static const struct filler {
       "(1, '1', 'superseded', '2026-01-01 11:30Z', '2026-01-02 11:30Z', '0123456789abcdef'), "
       "(2, '1', 'active', '2026-01-02 11:30Z', null, 'fedcba9876543210'), "
       "(3, null, 'active', '2026-01-02 12:30Z', null, 'fedcba9876543210')) as x (n, d, s, g, u, h)" },
+    /* Four entries: one that was reused, one that waits for its vector, one in the archive, one that came
+     * back from it. */
+    { "episodic_memory",
+      "insert into daybook.episodic_memory (owner, id, ticker, task_type, created_at, question, answer, "
+      "probability, confidence, source, source_citations, regime_tag, ttl_seconds, expires_at, read_count, "
+      "last_read_at, embedding_status, embedding_model, embedding_dim, content_hash, evicted_at, "
+      "eviction_id, "
+      "away) "
+      "select $1, ($3 || n)::uuid, 'ACME', 'guidance', c::timestamptz, $2 || ' question ' || n, $2 || ' "
+      "answer', "
+      "0.6, 0.7, 'tool_verified', array['filing ' || $2], json_build_object('rates', $2)::jsonb, 864000000, "
+      "c::timestamptz + interval '10000 days', r, l::timestamptz, e, m, d, 'hash ' || n, v::timestamptz, "
+      "($3 || x)::uuid, a::tstzmultirange "
+      "from (values "
+      "(1, '2026-01-01', 1, '2026-01-02', 'embedded', 'model-1', 3, null, null, '{}'), "
+      "(2, '2026-01-01', 0, null, 'pending', null, null, null, null, '{}'), "
+      "(3, '2025-12-01', 0, null, 'embedded', 'model-1', 3, '2026-01-02', '1', '{[2026-01-02,)}'), "
+      "(4, '2025-12-01', 0, null, 'supplied', 'model-2', 3, null, null, '{[2026-01-02,2026-01-03)}')) "
+      "as y (n, c, r, l, e, m, d, v, x, a)" },
+    { "episodic_vectors", "insert into daybook.episodic_vectors (owner, episode_id, model, dim, v384) "
+                          "select $1, ($3 || n)::uuid, case when n = 4 then 'model-2' else 'model-1' end, 3, "
+                          "('[' || n || ',' || length($2) || ',1' || repeat(',0', 381) || ']')::halfvec "
+                          "from (values (1), (3), (4)) as y (n)" },
+    { "episodic_reads",
+      "insert into daybook.episodic_reads (owner, id, episode_id, task_type, read_at, cost_usd) "
+      "values ($1, ($3 || '1')::uuid, ($3 || '1')::uuid, $2 || ' guidance', '2026-01-02', 0.45)" },
+    { "episodic_evictions",
+      "insert into daybook.episodic_evictions (owner, id, at, policies, parameters, evicted) "
+      "values ($1, ($3 || '1')::uuid, '2026-01-02', array['size'], json_build_object('ticker', $2)::jsonb, "
+      "2)" },
+    { "memory_retrievals",
+      "insert into daybook.memory_retrievals (owner, id, kind, at, query, filters, candidates, selection) "
+      "values ($1, ($3 || '1')::uuid, 'episodic', '2026-01-02', json_build_object('text', $2)::jsonb, '{}', "
+      "json_build_array(json_build_object('id', $3 || '1'))::jsonb, array[($3 || '1')::uuid])" },
 };
 
 enum { FILLERS = sizeof fillers / sizeof *fillers };
