@@ -8,7 +8,7 @@ import { CLIENTS, CONNECTIONS, daybookContender, pgbenchContender, rounds } from
 const SHOWN = { trades: 10, positions: 3 };
 
 /** A service with a database of its own in the cluster. */
-async function openDatabase(stage, name) {
+export async function openDatabase(stage, name) {
   await stage.query(`create database ${name}`);
   const service = await startDaybook(
     stage.daybookd,

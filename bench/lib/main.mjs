@@ -2,9 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { measureContext } from './context.mjs';
+import { measureEntries, measureRerun } from './episodic.mjs';
 import { machine } from './machine.mjs';
 import { measureMemory } from './memory.mjs';
 import { render } from './report.mjs';
+import { buildMillion, measureSearch } from './search.mjs';
 import { makeStage, openStage } from './stage.mjs';
 import { measureStartup } from './startup.mjs';
 import { measureTick } from './tick.mjs';
@@ -19,9 +21,15 @@ const FULL = {
   spares: 4_000,
   ledgers: [1_000, 100_000, 1_000_000],
   bulkTicks: 5_000,
+  memories: [
+    { count: 10_000, dim: 1536 },
+    { count: 50_000, dim: 1536, seed: true },
+  ],
+  queries: 40,
+  seedSearches: 5,
   starts: 10,
   privateStarts: 5,
-  minutes: 15,
+  minutes: 28,
 };
 const QUICK = {
   rounds: 2,
@@ -32,9 +40,15 @@ const QUICK = {
   spares: 800,
   ledgers: [1_000, 10_000, 50_000],
   bulkTicks: 2_000,
+  memories: [
+    { count: 2_000, dim: 1536 },
+    { count: 10_000, dim: 1536, seed: true },
+  ],
+  queries: 20,
+  seedSearches: 2,
   starts: 3,
   privateStarts: 2,
-  minutes: 6,
+  minutes: 10,
 };
 
 const PARTS = {
@@ -46,10 +60,17 @@ const PARTS = {
   create: (stage, plan) => measureThroughput(stage, plan, 'create'), // last of these: it makes the library grow
   context: measureContext,
   tick: measureTick, // after that: it makes the ledger grow
+  rerun: measureRerun,
+  entries: measureEntries, // after that: it makes the memory grow
+  search: measureSearch,
 };
 
 const { values: options, positionals } = parseArgs({
-  options: { daybookd: { type: 'string' }, quick: { type: 'boolean', default: false } },
+  options: {
+    daybookd: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    'build-million': { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
 const plan = options.quick ? QUICK : FULL;
@@ -70,9 +91,15 @@ async function leave(status, why) {
 
 process.on('SIGINT', () => leave(130, 'interrupted'));
 process.on('SIGTERM', () => leave(143, 'ended'));
-setTimeout(() => leave(1, `not done within ${plan.minutes} minutes; nothing was written`), plan.minutes * 60_000);
+const minutes = options['build-million'] ? 120 : plan.minutes;
+setTimeout(() => leave(1, `not done within ${minutes} minutes; nothing was written`), minutes * 60_000);
 
 try {
+  if (options['build-million']) {
+    say('making the memory of a million entries …');
+    await buildMillion(stage);
+    await leave(0);
+  }
   const started = Date.now();
   await openStage(stage, plan, say);
   const results = {};

@@ -10,6 +10,7 @@ import { randomFrom } from './texts.mjs';
 const GETS = 32; // statements for each fetch of the ids that they ask for
 const CREATES = 8; // and of the lessons that they write
 const TICKS = 8; // and of the ticks
+const REUSES = 8; // and of the tickers that are asked for
 const WARM_SECONDS = 1; // connecting, preparing and the first plans are not what is measured
 const CREATES_A_SECOND = 20_000; // more than any machine of two cores can do durably
 
@@ -82,6 +83,28 @@ const KINDS = {
     variables: (stage) => ({ id: stage.ledgers.at(-1).id, now: new Date().toISOString() }),
     script: ({ context }, wrap) => wrap(call(context)),
   },
+  // The fetch is a read by key like those that it serves, so it counts as one of them.
+  rerun: {
+    settings: 'episode_prior',
+    counted: GETS + 1,
+    variables: () => ({ as_of: NOW(), days_threshold: 14 }),
+    script: ({ episode_prior }, wrap) => fetchPairs(GETS) + wrap(repeat(GETS, (n) => call(episode_prior, twoOf(n)))),
+    once: (stage) => fillPairs(stage, GETS),
+  },
+  reuse: {
+    settings: 'episode_reuse',
+    counted: REUSES,
+    variables: () => ({ as_of: NOW(), days_threshold: 14 }),
+    script: ({ episode_prior, episode_reuse }) =>
+      fetchPairs(REUSES) +
+      repeat(
+        REUSES,
+        (n) =>
+          call(episode_prior, twoOf(n), ' \\gset') +
+          call(episode_reuse, (param) => (param === 'prior_id' ? 'id' : twoOf(n)(param))),
+      ),
+    once: (stage) => fillPairs(stage, REUSES),
+  },
   /* \gset takes from a state what the next statement must find, and fails when that one wrote nothing. What is told of a tick comes from
    * lib/tick.mjs. */
   tick_update: {
@@ -102,6 +125,34 @@ const KINDS = {
       ),
   },
 };
+
+const NOW = () => new Date().toISOString();
+const twoOf = (n) => nth(n, ['ticker', 'task_type', 'new_id']);
+
+/** The ticker and the task type of so many questions, and an id for what each may write. */
+const fetchPairs = (count) =>
+  `\\set n random(0, 1999)\nselect p.*, ${numbered('new_id', count)
+    .map((name) => `gen_random_uuid() as ${name}`)
+    .join(', ')} from bench.pairs_${count} as p where p.n = :n \\gset\n`;
+
+async function fillPairs(stage, count) {
+  const random = randomFrom(5);
+  const pick = () => stage.pairs[Math.floor(random() * stage.pairs.length)];
+  const columns = [...numbered('ticker', count), ...numbered('task_type', count)];
+  await stage.query(`drop table if exists bench.pairs_${count}`);
+  await stage.query(
+    `create table bench.pairs_${count} (n integer primary key, ${columns.map((name) => `${name} text`).join(', ')}) with (toast_tuple_target = 8160)`,
+  );
+  const rows = Array.from({ length: 2000 }, (_, n) => {
+    const picked = Array.from({ length: count }, pick);
+    return [n, ...picked.map(([ticker]) => ticker), ...picked.map(([, task]) => task)];
+  });
+  await stage.query(
+    `insert into bench.pairs_${count} select (r->>0)::int, ${columns.map((_, i) => `r->>${i + 1}`).join(', ')} from json_array_elements($1::json) as r`,
+    [JSON.stringify(rows)],
+  );
+  await stage.query(`vacuum analyze bench.pairs_${count}`);
+}
 
 /** Rows of 8 spare lessons each, as text, in one page each, so that a fetch is one look. */
 async function pivotSpares(stage) {

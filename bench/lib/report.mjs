@@ -1,11 +1,14 @@
 // The tables: what was measured beside what was promised, misses included.
 import { availableParallelism } from 'node:os';
 import { OPEN } from './memory.mjs';
+import { K } from './search.mjs';
 import { CLIENTS, CONNECTIONS } from './throughput.mjs';
 import { LEVELS } from './tick.mjs';
 
 const REQUESTS = { get: 'GET /v1/lessons/{id}', list: 'GET /v1/lessons?limit=10', create: 'POST /v1/lessons' };
 const CONTEXT = 'GET /v1/deployments/{id}/context';
+const SEARCH = 'POST /v1/episodic/search';
+const RERUN = 'POST /v1/episodic/should_rerun';
 const TICK = 'POST /v1/deployments/{id}/ticks';
 const NAMES = {
   daybook: 'Daybook',
@@ -92,6 +95,61 @@ const tickRow = (runs) =>
     runs[`update ${CONNECTIONS}`],
   );
 
+const p50Of = (us) => median(us);
+
+function searchRows(memories) {
+  const largest = memories.find(({ seed }) => seed);
+  const rows = [];
+  if (largest) {
+    const { count, found, seed } = largest;
+    const where = `${SEARCH}, ${whole(count)} entries`;
+    const times = p50Of(seed.none) / p50Of(found.none.us);
+    rows.push(target(`${where}: times faster than the seed's design`, one(times), '≥ 20', times >= 20));
+    rows.push(target(`${where}: recall@${K}, unfiltered`, two(found.none.recall), '≥ 0.97', found.none.recall >= 0.97));
+    const filtered = Math.min(...Object.entries(found).map(([name, { recall }]) => (name === 'none' ? 1 : recall)));
+    rows.push(target(`${where}: recall@${K}, the worst filter`, two(filtered), '≥ 0.95', filtered >= 0.95));
+  }
+  const [first, last] = [memories[0], memories.at(-1)];
+  if (last.count >= 1e6) {
+    const times = p50Of(last.found.none.us) / p50Of(first.found.none.us);
+    rows.push(target(`${SEARCH}: p50 with ${whole(last.count)} entries, times that with ${whole(first.count)}`, two(times), '≤ 3', times <= 3));
+  }
+  return rows;
+}
+
+const search = (memories) =>
+  memories
+    .map(({ count, dim, found, seed }) => {
+      const row = (name, us, recall, exact) => [name, ms(p50Of(us)), ms([...us].sort((a, b) => a - b)[Math.floor(us.length * 0.95)]), recall, exact];
+      return (
+        `${whole(count)} entries, ${whole(dim)} dimensions:\n\n` +
+        table(
+          ['filter', 'p50 ms', 'p95 ms', `recall@${K}`, 'compared'],
+          [
+            ...Object.entries(found).map(([name, { us, recall, exact }]) => row(name, us, recall.toFixed(3), exact ? 'all' : 'by the index')),
+            ...Object.entries(seed ?? {}).map(([name, us]) => row(`Python, SQLite, numpy: ${name}`, us, '1.000', 'all')),
+          ],
+        )
+      );
+    })
+    .join('\n');
+
+const RERUNS = { rerun: 'a new filing', reuse: 'the prior holds' };
+
+const rerun = (runs) =>
+  ledgerTable(
+    Object.entries(RERUNS).flatMap(([kind, what]) => [
+      [`${what}: Daybook, ${CONNECTIONS} connections`, runs[kind]],
+      [`${what}: ${NAMES.pgbench}`, runs[`${kind} pgbench`]],
+    ]),
+  );
+
+const entries = (runs) =>
+  ledgerTable(
+    Object.entries(runs).map(([count, all]) => [`Daybook, ${connections(Number(count))}`, all]),
+    'entries/s (range)',
+  );
+
 function targets(results, plan) {
   const rows = [];
   if (results.get)
@@ -104,6 +162,18 @@ function targets(results, plan) {
   if (results.create) rows.push(ratioRow(results, 'create', 'pgbench', 0.5, 'requests a second, of pgbench'));
   if (results.context) rows.push(...contextRows(results.context, plan.ledgers));
   if (results.tick) rows.push(tickRow(results.tick));
+  if (results.rerun)
+    for (const [kind, what] of Object.entries(RERUNS))
+      rows.push(
+        limitRow(
+          `${RERUN}, ${what}: requests a second, of pgbench`,
+          roundRatios(results.rerun[kind], results.rerun[`${kind} pgbench`]),
+          '≥',
+          0.7,
+          results.rerun[kind],
+        ),
+      );
+  if (results.search) rows.push(...searchRows(results.search));
   if (results.memory) {
     const { open, loaded } = results.memory;
     rows.push(target(`Resident memory with ${whole(OPEN)} open connections`, mb(open), '< 30 MB', open < 30e6));
@@ -216,7 +286,7 @@ function latency(results) {
 const QUIET = 0.1;
 
 function disturbance(results) {
-  const all = ['get', 'list', 'create', 'context', 'tick'].flatMap((part) => Object.values(results[part] ?? {}).flat());
+  const all = ['get', 'list', 'create', 'context', 'tick', 'rerun', 'entries'].flatMap((part) => Object.values(results[part] ?? {}).flat());
   if (all.length === 0) return '';
   const share = (pick) =>
     `${one(100 * median(all.map(pick)))} % of one core (at most ${one(100 * Math.max(...all.map(pick)))} %)`;
@@ -240,6 +310,9 @@ export function render(results, plan, machine, seconds) {
       sections.push(`## ${REQUESTS[kind]}, ${CONNECTIONS} connections\n\n${throughput(results[kind])}`);
   if (results.context) sections.push(`## ${CONTEXT}\n\n${context(results.context, plan.ledgers)}`);
   if (results.tick) sections.push(`## ${TICK}\n\n${tick(results.tick, plan.bulkTicks)}`);
+  if (results.rerun) sections.push(`## ${RERUN}\n\n${rerun(results.rerun)}`);
+  if (results.entries) sections.push(`## POST /v1/episodic with the built-in embedder\n\n${entries(results.entries)}`);
+  if (results.search) sections.push(`## ${SEARCH}, one connection\n\n${search(results.search)}`);
   if (results.latency) sections.push(`## One connection\n\n${latency(results.latency)}`);
   if (results.memory)
     sections.push(
@@ -258,6 +331,8 @@ const how = (plan) =>
     `pgbench runs the service's prepared statements, text and session settings as overheard between the service and PostgreSQL. Its ids come 32 at a time by a read that counts like the others, its new lessons 8 at a time by a read that does not count; connecting and preparing are over before the clock starts. In a pipeline many statements share one round trip and one sync.`,
     `The context is that of a live deployment, now: 10 closed trades, 3 positions, 5 rejections of the last hour. Each ledger's first trades and its last hour were posted to the service; SQL repeated the first ones, five trades opened by one tick and closed by the next, with their snapshots, under new ids and times. The longest ledger is in the database that pgbench reads too, each of the others in a database of its own with a service of its own. pgbench executes the statement once a transaction; at one client its p50 is that of its log. Fastify has no context.`,
     `A tick is two statements, each a transaction: the state is read, and what the tick changes is written if the state is still that. Updates: 3 positions of 1,024 deployments, in turn; an open is the first tick of a deployment, with 100 bars. pgbench runs the same two statements, each client for a deployment of its own; it takes the state for the second from the first, and the other values are those that the service was overheard to send, with new ids and times put in by format() in a read of 8 ticks at a time that does not count. A tick that was refused or not stored ends the run.`,
+    `should_rerun: 500 tickers with 20 task types each, five entries a pair, one of them in the last 14 days. Where there is a new filing it is one read; where the prior holds, the reuse is written too, before the answer. pgbench runs the same statements, with tickers and ids fetched 32 or 8 at a time by a read that counts with the first and not with the second. New entries have 35 random words, which the service embeds.`,
+    `Search: entries in 200 clusters of random directions, made by SQL, queries near an entry each, ${plan.queries} of them, ${plan.rounds} times, one at a time, by vector. Sector and industry follow the clusters; ticker and task type do not; "another" is one that the neighbourhood of the query is not of. Recall is against the exact order of all stored vectors. The seed's design is a Python program with the vectors as blobs in SQLite, compared by numpy, ${plan.seedSearches} searches. The memory of a million entries is there when \`bench/run --build-million\` has made it.`,
     `Fastify validates and serializes through its schemas, runs the same statements by name over 16 connections, and has less to do: no request log, no keys, no ETag, no request id, and the near-duplicate keys of another lesson at hand instead of computing them.`,
     `CPU time is utime + stime of /proc, of the contender (all its processes) and of all processes of the cluster, over the requests of the same time.`,
   ]

@@ -17,6 +17,8 @@ const STATEMENTS = {
   context: 'context_get',
   tick_state: 'tick_state',
   tick_write: 'tick_write',
+  episode_prior: 'episode_prior',
+  episode_reuse: 'episode_reuse',
 };
 
 const here = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
