@@ -29,7 +29,7 @@ const FULL = {
   seedSearches: 5,
   starts: 10,
   privateStarts: 5,
-  minutes: 28,
+  minutes: 45,
 };
 const QUICK = {
   rounds: 2,
