@@ -90,7 +90,7 @@ left join episodic_vectors v on v.owner = m.owner and v.episode_id = m.id and v.
 where m.owner = :owner and m.id = :id::uuid and m.created_at <= :as_of::timestamptz
 
 -- How many vectors there are to compare where nothing else limits them, up to one more than are compared one by one.
--- name: episodic_many :read :one
+-- name: episodic_many :read :list
 select count(*) as n
 from (select from episodic_vectors v where v.owner = :owner and v.model = :space and v.dim = :dim::int limit :most_compared::int + 1) v
 

@@ -26,6 +26,7 @@ static const struct {
     { "idempotency_lock", "takes a lock that is not a row" },
     { "episodic_lexemes", "tells how many entries hold words; http/episodic_search_owners tests it" },
     { "episodic_other_dim", "tells a dimension; http/episodic_search_owners tests it" },
+    { "episodic_many", "tells a number, which decides only how an owner's own vectors are compared" },
     { "embeddings_state", "tells numbers and models; http/episodic_search_owners tests it" },
     { "embeddings_missing_count", "tells a number; http/episodic_search_owners tests it" },
 };
