@@ -45,7 +45,7 @@ struct route {
 /* The request headers that anything here looks at. */
 struct call_headers {
     const char *authorization, *api_key, *request_id, *traceparent, *idempotency_key, *if_none_match, *accept,
-        *content_type, *content_length, *transfer_encoding, *preflight_method;
+        *content_type, *content_length, *transfer_encoding, *expect, *preflight_method;
     bool ambiguous; /* Content-Length came twice */
 };
 

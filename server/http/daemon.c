@@ -26,7 +26,7 @@ enum {
      * suspended. */
     MOST_LOOKS = 16,
     LOOK_US = 1000, /* and at least this often */
-    BODY_GRACE = 4, /* a body is read up to so many times its limit to be able to answer */
+    READ_ON_BYTES = 4 << 20, /* so far beyond its limit a body is read, for its client to see the answer */
 };
 
 static struct exchange *exchange_of(struct call *c)
@@ -217,6 +217,7 @@ static const struct {
     HEADER("Content-Type", content_type),
     HEADER("Content-Length", content_length),
     HEADER("Transfer-Encoding", transfer_encoding),
+    HEADER("Expect", expect),
     HEADER("Access-Control-Request-Method", preflight_method),
 #undef HEADER
 };
@@ -297,6 +298,17 @@ static void find_key(struct exchange *x)
     auth_check(&x->call, key_known);
 }
 
+/* An answer before the end of the body closes the connection, and a client that is still writing may see that
+ * instead of the answer. */
+static bool reads_on(const struct exchange *x)
+{
+    const struct call *c = &x->call;
+    if (!call_has_body(c) || c->headers.expect || c->reply.close)
+        return false;
+    const char *length = c->headers.content_length;
+    return !length || strtoull(length, NULL, 10) <= call_body_limit(c) + READ_ON_BYTES;
+}
+
 static void begin(struct exchange *x, const char *method)
 {
     struct call *c = &x->call;
@@ -307,7 +319,9 @@ static void begin(struct exchange *x, const char *method)
     start_timer(x);
     enum err err = call_begin(c, x->target, method);
     enum err refused = admit(x); /* after call_begin, which makes the request id, but before its verdict */
-    if (refused != OK || err != OK)
+    if (refused == OK && err != OK && reads_on(x))
+        x->refused = err;
+    else if (refused != OK || err != OK)
         call_answer(c, refused != OK ? refused : err);
     else if (c->reply.status) /* OPTIONS */
         call_answer(c, OK);
@@ -331,7 +345,7 @@ static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *s
 {
     struct call *c = &x->call;
     x->body_bytes += *size;
-    if (x->cut || x->body_bytes > call_body_limit(c) * BODY_GRACE)
+    if (x->cut || x->body_bytes > call_body_limit(c) + READ_ON_BYTES)
         return MHD_NO;
     if (c->spool)
         start_timer(x); /* it may take long, as long as it comes */

@@ -91,7 +91,21 @@ test('a body beyond the limit is 413 body_too_large, announced or chunked', asyn
   assert.equal(chunked.json.code, 'body_too_large');
 });
 
-test('a body announced as too large is refused before it is sent', async () => {
+test('a refused body is read to its end, so that a client that is still writing sees the answer', async () => {
+  const large = Buffer.alloc(3_000_000, 'x');
+  for (const [path, type, status] of [
+    ['/v1/lessons', 'application/json', 413],
+    ['/v1/lessons', 'text/plain', 413],
+    ['/v1/nowhere', 'application/json', 404],
+    ['/v1/lessons/block', 'application/json', 405],
+  ])
+    for (let i = 0; i < 5; i++) {
+      const answer = await s.api.post(path, large, { headers: { 'content-type': type }, status, check: false });
+      assert.notEqual(answer.headers.connection, 'close');
+    }
+});
+
+test('a body announced as far too large is refused before it is sent', async () => {
   const head = 'POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999999999999\r\n\r\n';
   const answer = await exchange(s.service.port, head, { method: 'POST', path: '/v1/lessons' });
   assert.equal(answer.status, 413);
