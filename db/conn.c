@@ -1,7 +1,7 @@
-/* One pipelined connection to PostgreSQL: it connects, prepares, sends, receives and comes back by itself. */
+/* One pipelined connection to PostgreSQL: it connects, comes back by itself, and tells all who waited when it
+ * is lost. */
 #include "db/conn.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,29 +9,18 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "core/array_text.h"
+#include "db/conn_internal.h"
 #include "db/lanes.h"
 #include "server/config.h"
 #include "server/log.h"
 
 enum {
-    /* Reads that come while so many batches are under way wait for the next one: the fewer batches, the fewer
-     * switches between the service and the server. One is being answered while the other is being read. */
-    MOST_BATCHES = 2,
-    MOST_TOGETHER = 64, /* reads in one execution */
     CONNECT_LIMIT_US = 5 * 1000 * 1000,
-    ANSWER_GRACE_US =
-        5 * 1000 * 1000, /* beyond the statement time-out: then the server, or the way to it, is dead */
     BACKOFF_FIRST_US = 50 * 1000,
     BACKOFF_MOST_US = 2 * 1000 * 1000,
 };
 
-/* How many statements of a connection may be under way; the slow lane has one user at a time. */
-static const int window[] = { [LANE_READ] = 2 * MOST_TOGETHER, [LANE_WRITE] = 4, [LANE_SLOW] = 1000 };
-
-static const char *const lane_names[] = { [LANE_READ] = "read",
-                                          [LANE_WRITE] = "write",
-                                          [LANE_SLOW] = "slow" };
+const char *const lane_names[] = { [LANE_READ] = "read", [LANE_WRITE] = "write", [LANE_SLOW] = "slow" };
 
 static void conn_ready(struct watch *w, uint32_t events);
 static void conn_timer(struct timer *t);
@@ -44,91 +33,6 @@ void conn_init(struct conn *c, struct db *db, enum lane lane)
     c->watch.ready = conn_ready;
     c->timer.fire = conn_timer;
     c->prepared = calloc((size_t)statements_count, sizeof *c->prepared);
-}
-
-/* ---- what the server owes ---- */
-
-static void owe(struct conn *c, struct owed o)
-{
-    if (c->owed_count == c->owed_cap) {
-        unsigned cap = c->owed_cap ? c->owed_cap * 2 : 64;
-        struct owed *ring = calloc(cap, sizeof *ring);
-        for (unsigned i = 0; i < c->owed_count; i++)
-            ring[i] = c->owed[(c->owed_head + i) % c->owed_cap];
-        free(c->owed);
-        c->owed = ring;
-        c->owed_cap = cap;
-        c->owed_head = 0;
-    }
-    if (!c->owed_count) {
-        c->active_us = c->db->loop->now_us;
-        if (c->state == CONN_READY && !c->timer.armed)
-            loop_timer(c->db->loop, &c->timer,
-                       c->db->loop->config->request_timeout_ms * 1000 + ANSWER_GRACE_US);
-    }
-    c->owed[(c->owed_head + c->owed_count++) % c->owed_cap] = o;
-}
-
-static struct owed unowe(struct conn *c)
-{
-    struct owed o = c->owed[c->owed_head];
-    c->owed_head = (c->owed_head + 1) % c->owed_cap;
-    c->owed_count--;
-    return o;
-}
-
-void result_release(PGresult *result, int *sharers)
-{
-    if (sharers && --*sharers)
-        return;
-    free(sharers);
-    PQclear(result);
-}
-
-static void op_finish(struct conn *c, struct op *op, PGresult *result, enum err err)
-{
-    c->in_flight -= op->sent;
-    if (op->done)
-        op->done(op, result, err);
-    else if (result)
-        result_release(result, op->sharers);
-    op_free(c->db, op);
-}
-
-static void ops_fail(struct conn *c, struct op *list, enum err err)
-{
-    for (struct op *op = list, *next; op; op = next) {
-        next = op->next;
-        op_finish(c, op, NULL, err);
-    }
-}
-
-static void enqueue(struct conn *c, struct op *op)
-{
-    op->next = NULL;
-    if (c->queue)
-        c->queue_last->next = op;
-    else
-        c->queue = op;
-    c->queue_last = op;
-    c->queued++;
-}
-
-static struct op *dequeue(struct conn *c)
-{
-    struct op *op = c->queue;
-    c->queue = op->next;
-    c->queued--;
-    op->next = NULL;
-    return op;
-}
-
-static struct op *take_done(struct conn *c)
-{
-    struct op *op = c->done;
-    c->done = NULL;
-    c->done_result = NULL;
-    return op;
 }
 
 /* ---- losing it ---- */
@@ -185,23 +89,23 @@ static void conn_drop(struct conn *c, int64_t retry_us)
     if (c->done) {
         PQclear(c->done_result);
         c->db->lost_ops++;
-        op_finish(c, take_done(c), NULL, ERR_OUTCOME_UNKNOWN);
+        conn_end_op(c, conn_take_done(c), NULL, ERR_OUTCOME_UNKNOWN);
     }
     struct op *again = c->again;
     c->again = NULL;
-    ops_fail(c, again, ERR_DATABASE_UNAVAILABLE);
+    conn_fail_ops(c, again, ERR_DATABASE_UNAVAILABLE);
     while (c->queue)
-        op_finish(c, dequeue(c), NULL, ERR_DATABASE_UNAVAILABLE);
+        conn_end_op(c, conn_dequeue(c), NULL, ERR_DATABASE_UNAVAILABLE);
     while (c->owed_count) {
-        struct owed o = unowe(c);
+        struct owed o = conn_unowe(c);
         if (o.kind == OWED_RESULT && o.op) {
             c->db->lost_ops++;
-            ops_fail(c, o.op, o.op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE);
+            conn_fail_ops(c, o.op, o.op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE);
         }
     }
 }
 
-static void conn_lost(struct conn *c, const char *why)
+void conn_lost(struct conn *c, const char *why)
 {
     if (c->db->stopping) {
         conn_drop(c, -1);
@@ -287,19 +191,6 @@ void conn_connect(struct conn *c)
         conn_lost(c, strerror(errno));
 }
 
-/* Of its two forms; true at once when it is prepared. */
-static bool prepare(struct conn *c, struct op *op, const struct statement *st, bool together)
-{
-    bool *prepared = &c->prepared[st->index].form[together];
-    if (*prepared)
-        return true;
-    *prepared = PQsendPrepare(c->pg, together ? st->together_name : st->name,
-                              together ? st->together : st->sql, 0, NULL);
-    if (*prepared)
-        owe(c, (struct owed){ OWED_PREPARE, op, st, together });
-    return *prepared;
-}
-
 static void conn_poll(struct conn *c)
 {
     struct loop *l = c->db->loop;
@@ -330,7 +221,7 @@ static void conn_poll(struct conn *c)
         const struct statement *st = statements[i];
         if (st->lane != c->lane)
             continue;
-        if (!prepare(c, NULL, st, false) || (st->together && !prepare(c, NULL, st, true))) {
+        if (!conn_prepare(c, NULL, st, false) || (st->together && !conn_prepare(c, NULL, st, true))) {
             conn_lost(c, PQerrorMessage(c->pg));
             return;
         }
@@ -339,350 +230,6 @@ static void conn_poll(struct conn *c)
     conn_flush(c);
     if (c->lane == LANE_SLOW)
         lane_slow_changed(c->db);
-}
-
-/* ---- sending ---- */
-
-static void sync_now(struct conn *c)
-{
-    if (!PQpipelineSync(c->pg))
-        return; /* the socket is gone; the next read says so */
-    owe(c, (struct owed){ OWED_SYNC, NULL, NULL });
-    c->batches++;
-    c->unsynced = false;
-    c->unflushed = true;
-}
-
-/* One execution for all of the list: each parameter is the array of their values. */
-static bool send_together(struct conn *c, const struct op *list)
-{
-    const struct statement *st = list->statement;
-    struct arena arena = { 0 };
-    const char **arrays = arena_alloc(&arena, (size_t)st->param_count * sizeof *arrays);
-    for (int i = 0; i < st->param_count; i++) {
-        struct buf out = { .arena = &arena };
-        for (const struct op *op = list; op; op = op->next)
-            array_text_add(&out, op->values[i]);
-        arrays[i] = array_text_end(&out);
-    }
-    bool sent = PQsendQueryPrepared(c->pg, st->together_name, st->param_count, arrays, NULL, NULL, 0);
-    arena_release(&arena);
-    return sent;
-}
-
-static bool send_op(struct conn *c, struct op *op)
-{
-    const struct statement *st = op->statement;
-    if (!st) {
-        if (!PQsendQueryParams(c->pg, op->plain, 0, NULL, NULL, NULL, NULL, 0))
-            return false;
-    } else if (op->next) {
-        if (!prepare(c, op, st, true) || !send_together(c, op))
-            return false;
-    } else if (st->lane == LANE_SLOW) {
-        /* Planned for its values each time. What is prepared may get a plan for any values: to sort a million
-         * rows for a page that an index has in order. */
-        if (!PQsendQueryParams(c->pg, st->sql, st->param_count, NULL, op->values, NULL, NULL, 0))
-            return false;
-    } else {
-        if (!prepare(c, op, st, false))
-            return false;
-        if (!PQsendQueryPrepared(c->pg, st->name, st->param_count, op->values, NULL, NULL, 0))
-            return false;
-    }
-    owe(c, (struct owed){ OWED_RESULT, op, st });
-    c->unsynced = c->unflushed = true;
-    return true;
-}
-
-bool conn_usable(const struct conn *c)
-{
-    return c->state == CONN_READY && !c->stale;
-}
-
-static enum err transmit(struct conn *c, struct op *op)
-{
-    if (op->alone && c->unsynced)
-        sync_now(c);
-    if (!send_op(c, op)) {
-        conn_lost(c, PQerrorMessage(c->pg));
-        return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
-    }
-    for (struct op *each = op; each; each = each->next) {
-        each->sent = true;
-        c->in_flight++;
-    }
-    if (op->alone)
-        sync_now(c);
-    return OK;
-}
-
-enum err conn_send(struct conn *c, struct op *op)
-{
-    if (!conn_usable(c))
-        return ERR_DATABASE_UNAVAILABLE;
-    if (c->lane != LANE_READ && c->in_flight < window[c->lane])
-        return transmit(c, op);
-    enqueue(c, op);
-    return OK;
-}
-
-/* Takes those behind `op` in the queue that can be executed together with it. */
-static void gather(struct conn *c, struct op *op)
-{
-    struct op **at = &c->queue, *last = op;
-    c->queue_last = NULL;
-    for (int count = 1; *at;) {
-        struct op *other = *at;
-        if (count < MOST_TOGETHER && other->statement == op->statement && !other->alone && other->done) {
-            *at = other->next;
-            c->queued--;
-            other->next = NULL;
-            last = last->next = other;
-            count++;
-        } else {
-            c->queue_last = other;
-            at = &other->next;
-        }
-    }
-}
-
-/* Sends what the window has room for; what nobody waits for is dropped. */
-static void send_queued(struct conn *c)
-{
-    while (c->queue && c->in_flight < window[c->lane] && conn_usable(c)) {
-        struct op *op = dequeue(c);
-        if (!op->done) {
-            op_finish(c, op, NULL, OK);
-            continue;
-        }
-        if (op->statement && op->statement->together && !op->alone)
-            gather(c, op);
-        enum err err = transmit(c, op);
-        if (err != OK)
-            ops_fail(c, op, err);
-    }
-}
-
-void conn_flush(struct conn *c)
-{
-    if (c->state != CONN_READY)
-        return;
-    if (c->lane == LANE_READ && c->batches < MOST_BATCHES)
-        send_queued(c);
-    if (c->unsynced)
-        sync_now(c);
-    if (!c->unflushed)
-        return;
-    int left = PQflush(c->pg);
-    if (left < 0) {
-        conn_lost(c, PQerrorMessage(c->pg));
-        return;
-    }
-    c->unflushed = left > 0;
-    loop_watch(c->db->loop, &c->watch, left ? EPOLLIN | EPOLLOUT : EPOLLIN);
-}
-
-/* ---- receiving ---- */
-
-/* What an error of the server means to a caller; the first row whose prefix fits. */
-static const struct {
-    const char *state;
-    enum err read, write;
-    bool retryable;
-    bool stale; /* of the connection: what it prepared no longer fits the tables */
-} sqlstates[] = {
-    { "57014", ERR_REQUEST_TIMEOUT, ERR_REQUEST_TIMEOUT, false }, /* statement_timeout */
-    { "40001", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, true },
-    { "40P01", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, true },
-    { "0A000", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false,
-      true }, /* a column has another type */
-    { "26000", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false,
-      true },                                                        /* it is no longer prepared */
-    { "57P", ERR_DATABASE_UNAVAILABLE, ERR_OUTCOME_UNKNOWN, false }, /* shut down while it ran */
-    { "08", ERR_DATABASE_UNAVAILABLE, ERR_OUTCOME_UNKNOWN, false },
-    { "53", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false },    /* out of disk, memory, slots */
-    { "58", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false },    /* its disk fails */
-    { "25006", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false }, /* a standby */
-    { "22", ERR_BAD_REQUEST, ERR_BAD_REQUEST,
-      false }, /* a value that the columns cannot hold, as in a forged cursor */
-    { "", ERR_INTERNAL, ERR_INTERNAL, false },
-};
-
-static enum err result_error(struct conn *c, struct op *op, const PGresult *r)
-{
-    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
-    size_t i = 0;
-    while (state && strncmp(state, sqlstates[i].state, strlen(sqlstates[i].state)) != 0)
-        i++;
-    if (!state) /* made by libpq itself: the connection broke */
-        return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
-    op->retryable = sqlstates[i].retryable;
-    c->stale |= sqlstates[i].stale;
-    enum err e = op->writes ? sqlstates[i].write : sqlstates[i].read;
-    const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
-    if (e != ERR_BAD_REQUEST && !op->retryable)
-        log_event(e == ERR_INTERNAL ? LOG_ERROR : LOG_WARN, "db_error",
-                  "lane=%s statement=%s sqlstate=%s message=\"%s\"", lane_names[c->lane],
-                  op->statement ? op->statement->name : op->plain, state, message ? message : "");
-    return e;
-}
-
-static void preparation_done(struct conn *c, const struct owed *o)
-{
-    PGresult *r = c->held;
-    c->held = NULL;
-    if (PQresultStatus(r) != PGRES_COMMAND_OK)
-        c->prepared[o->statement->index].form[o->together] = false;
-    if (PQresultStatus(r) == PGRES_FATAL_ERROR && o->op) {
-        o->op->unprepared = result_error(c, o->op, r);
-    } else if (PQresultStatus(r) == PGRES_FATAL_ERROR) {
-        const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
-        log_event(LOG_ERROR, "db_prepare", "statement=%s message=\"%s\"", o->statement->name,
-                  message ? message : "");
-    }
-    PQclear(r);
-}
-
-/* Each gets its own row of the result, which they share; its first column says whose a row is. */
-static void together_done(struct conn *c, struct op *list, PGresult *r)
-{
-    int rows[MOST_TOGETHER], ops = 0;
-    for (const struct op *op = list; op; op = op->next)
-        rows[ops++] = -1;
-    for (int row = PQntuples(r) - 1; row >= 0; row--) {
-        int n = atoi(PQgetvalue(r, row, 0));
-        assert(n >= 1 && n <= ops);
-        rows[n - 1] = row;
-    }
-    int *sharers = malloc(sizeof *sharers);
-    *sharers = ops;
-    ops = 0;
-    for (struct op *op = list, *next; op; op = next) {
-        next = op->next;
-        op->sharers = sharers;
-        op->first = rows[ops++];
-        op->count = op->first >= 0;
-        op_finish(c, op, r, OK);
-    }
-}
-
-/* None of them was done, and none is to blame for sure: each is sent alone. */
-static void not_together(struct conn *c, struct op *list)
-{
-    for (struct op *op = list, *next; op; op = next) {
-        next = op->next;
-        op->unprepared = OK; /* which was said of the other form */
-        op->next = c->again;
-        c->again = op;
-    }
-}
-
-static void statement_done(struct conn *c, struct op *op)
-{
-    PGresult *r = c->held;
-    c->held = NULL;
-    ExecStatusType status = PQresultStatus(r);
-    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-        if (op->writes) { /* done, but the server commits when it comes to the sync */
-            c->done = op;
-            c->done_result = r;
-        } else if (op->next) {
-            together_done(c, op, r);
-        } else {
-            op_finish(c, op, r, OK);
-        }
-        return;
-    }
-    if (op->next) {
-        not_together(c, op);
-    } else if (status == PGRES_PIPELINE_ABORTED && !op->unprepared && op->done && !op->alone) {
-        op->next = c->again; /* another's error: it was not run; send it alone */
-        c->again = op;
-    } else {
-        enum err err = op->unprepared                     ? op->unprepared
-                       : status == PGRES_PIPELINE_ABORTED ? ERR_INTERNAL
-                                                          : result_error(c, op, r);
-        op_finish(c, op, NULL, err);
-    }
-    PQclear(r);
-}
-
-static void committed(struct conn *c)
-{
-    PGresult *r = c->done_result;
-    op_finish(c, take_done(c), r, OK);
-}
-
-/* An error where only a sync was owed: what was done before it is rolled back. */
-static void commit_failed(struct conn *c)
-{
-    PGresult *r = c->held;
-    c->held = NULL;
-    if (c->done) {
-        PQclear(c->done_result);
-        struct op *op = take_done(c);
-        op_finish(c, op, NULL, result_error(c, op, r));
-    }
-    PQclear(r);
-}
-
-static void send_again(struct conn *c)
-{
-    struct op *list = c->again, *next;
-    c->again = NULL;
-    for (struct op *op = list; op; op = next) {
-        next = op->next;
-        op->alone = true;
-        c->in_flight--;
-        op->sent = false;
-        enum err err = op->done ? conn_send(c, op) : ERR_DATABASE_UNAVAILABLE;
-        if (err != OK)
-            op_finish(c, op, NULL, err);
-    }
-}
-
-static void conn_receive(struct conn *c)
-{
-    if (!PQconsumeInput(c->pg)) {
-        conn_lost(c, PQerrorMessage(c->pg));
-        return;
-    }
-    c->active_us = c->db->loop->now_us;
-    while (c->state == CONN_READY && c->owed_count && !PQisBusy(c->pg)) {
-        PGresult *r = PQgetResult(c->pg);
-        if (r && PQresultStatus(r) == PGRES_PIPELINE_SYNC) {
-            PQclear(r);
-            assert(c->owed[c->owed_head].kind == OWED_SYNC);
-            unowe(c);
-            c->batches--;
-            if (c->done)
-                committed(c);
-        } else if (r) {
-            if (c->held)
-                PQclear(c->held);
-            c->held = r;
-        } else if (c->held && c->owed[c->owed_head].kind == OWED_SYNC) {
-            commit_failed(c);
-        } else if (c->held) {
-            struct owed o = unowe(c);
-            if (o.kind == OWED_PREPARE)
-                preparation_done(c, &o);
-            else
-                statement_done(c, o.op);
-        } else {
-            conn_lost(c, PQerrorMessage(c->pg)); /* nothing where something was owed */
-            return;
-        }
-    }
-    if (c->state == CONN_READY && PQstatus(c->pg) == CONNECTION_BAD)
-        conn_lost(c, PQerrorMessage(c->pg));
-    if (c->again)
-        send_again(c);
-    if (c->lane != LANE_READ)
-        send_queued(c);
-    if (c->stale && c->state == CONN_READY && !c->owed_count)
-        conn_lost(c, "the tables have changed: it is made anew");
 }
 
 static void conn_ready(struct watch *w, uint32_t events)
