@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -25,7 +24,7 @@ enum {
      * answers come within a turn or two: so the daemon asks for an answer this often before the connection is
      * suspended. */
     MOST_LOOKS = 16,
-    LOOK_US = 1000, /* and at least this often */
+    LOOK_US = 1000,          /* and at least this often */
     READ_ON_BYTES = 4 << 20, /* so far beyond its limit a body is read, for its client to see the answer */
 };
 
@@ -202,41 +201,6 @@ static void on_time_up(struct timer *t)
 
 /* ---- reading ---- */
 
-static const struct {
-    const char *name;
-    size_t offset;
-} known_headers[] = {
-#define HEADER(name, member) { name, offsetof(struct call_headers, member) }
-    HEADER("Authorization", authorization),
-    HEADER("X-API-Key", api_key),
-    HEADER("X-Request-ID", request_id),
-    HEADER("traceparent", traceparent),
-    HEADER("Idempotency-Key", idempotency_key),
-    HEADER("If-None-Match", if_none_match),
-    HEADER("Accept", accept),
-    HEADER("Content-Type", content_type),
-    HEADER("Content-Length", content_length),
-    HEADER("Transfer-Encoding", transfer_encoding),
-    HEADER("Expect", expect),
-    HEADER("Access-Control-Request-Method", preflight_method),
-#undef HEADER
-};
-
-/* The daemon keeps header texts until the request is completed; a coroutine may outlive that, so they are
- * copied. */
-static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-    (void)kind;
-    struct call *c = cls;
-    for (size_t i = 0; value && i < sizeof known_headers / sizeof *known_headers; i++)
-        if (strcasecmp(name, known_headers[i].name) == 0) {
-            const char **to = (const char **)(void *)((char *)&c->headers + known_headers[i].offset);
-            c->headers.ambiguous |= *to && to == &c->headers.content_length;
-            *to = arena_text(&c->arena, value);
-        }
-    return MHD_YES;
-}
-
 /* What needs no database is always answered: that is how an overload is seen. */
 static bool overloaded(const struct exchange *x)
 {
@@ -312,7 +276,7 @@ static bool reads_on(const struct exchange *x)
 static void begin(struct exchange *x, const char *method)
 {
     struct call *c = &x->call;
-    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, on_header, c);
+    headers_read(x);
     x->stage = STAGE_BODY;
     list(x);
     x->timer.fire = on_time_up;
@@ -377,50 +341,6 @@ static void work(struct exchange *x)
 
 /* ---- answering ---- */
 
-static void cors(struct exchange *x, struct MHD_Response *r)
-{
-    const char *origin = x->http->loop->config->cors_origin;
-    if (!origin[0])
-        return;
-    MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
-    MHD_add_response_header(r, "Access-Control-Expose-Headers",
-                            "ETag, Location, X-Request-ID, Retry-After, Idempotency-Replayed");
-    if (strcmp(origin, "*") != 0)
-        MHD_add_response_header(r, "Vary", "Origin");
-    if (x->call.method == OPTIONS && x->call.headers.preflight_method) {
-        MHD_add_response_header(r, "Access-Control-Allow-Methods", x->call.reply.allow);
-        MHD_add_response_header(r, "Access-Control-Allow-Headers",
-                                "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-None-Match, "
-                                "X-Request-ID, traceparent");
-        MHD_add_response_header(r, "Access-Control-Max-Age", "600");
-    }
-}
-
-static void add_headers(struct exchange *x, struct MHD_Response *r)
-{
-    const struct reply *reply = &x->call.reply;
-    const struct {
-        const char *name, *value;
-    } headers[] = {
-        { MHD_HTTP_HEADER_CONTENT_TYPE,
-          reply->status == 204 || reply->status == 304 ? NULL : reply->content_type },
-        { "X-Request-ID", x->call.request_id },
-        { MHD_HTTP_HEADER_ETAG, reply->etag },
-        { MHD_HTTP_HEADER_LOCATION, reply->location },
-        { MHD_HTTP_HEADER_ALLOW, reply->allow },
-        { "Idempotency-Replayed", reply->replayed ? "true" : NULL },
-        { MHD_HTTP_HEADER_RETRY_AFTER, reply->status == 503 || reply->status == 429 ? "1" : NULL },
-        { MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->status == 401 ? "Bearer realm=\"daybook\"" : NULL },
-        { MHD_HTTP_HEADER_CONNECTION, reply->close || x->http->draining ? "close" : NULL },
-        { MHD_HTTP_HEADER_CACHE_CONTROL, reply->etag ? "private, no-cache" : NULL },
-        { MHD_HTTP_HEADER_VARY, reply->by_accept ? "Accept" : NULL },
-    };
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        if (headers[i].value)
-            MHD_add_response_header(r, headers[i].name, headers[i].value);
-    cors(x, r);
-}
-
 static enum MHD_Result send_answer(struct exchange *x)
 {
     struct reply *reply = &x->call.reply;
@@ -430,7 +350,7 @@ static enum MHD_Result send_answer(struct exchange *x)
             : MHD_create_response_from_buffer(reply->body.len, reply->body.data, MHD_RESPMEM_PERSISTENT);
     if (!r)
         return MHD_NO;
-    add_headers(x, r);
+    headers_add(x, r);
     if (!x->call.stream)
         x->sent_bytes = reply->body.len;
     x->stage = STAGE_SENDING;

@@ -61,6 +61,9 @@ struct http {
     int64_t ran_us; /* when the daemon ran last */
 };
 
+/* See headers.c. */
+void headers_read(struct exchange *x);
+void headers_add(struct exchange *x, struct MHD_Response *r);
 /* The stream's side of the daemon: see stream.c. */
 struct MHD_Response *stream_response(struct exchange *x);
 void stream_gone(struct exchange *x);
