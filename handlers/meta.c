@@ -1,4 +1,5 @@
 /* What the service says about itself: health, version, metrics and the contract. */
+#include "commit.gen.h"
 #include "db/db.h"
 #include "handlers/routes.h"
 #include "server/assets.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commit.gen.h"
 #include "db/admin.h"
 #include "server/config.h"
 #include "server/embedded_pg.h"

@@ -11,11 +11,12 @@ import { suite } from '../lib/suite.mjs';
 
 const s = suite();
 const BATCH = 64; // lines that the service stores at once: the edges are worth a test
+const LONG = 5 * BATCH; // embedded for seconds: whatever happens after the first batch happens in the middle
 const count = async (where = 'true') => (await s.query(`SELECT count(*)::int AS n FROM daybook.episodic_memory WHERE ${where}`))[0].n;
 const entries = (n, changes = {}) => Array.from({ length: n }, (_, i) => newEpisode({ created_at: day(1 + (i % 300)), ...changes }));
 
 test('every line is answered in order, and the last one counts', async () => {
-  for (const n of [1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH]) {
+  for (const n of [1, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH]) {
     const list = entries(n, { ticker: `N${n}` });
     const { lines, last } = await postEpisodes(s.api, list);
     assert.deepEqual(lines.map((l) => [l.line, l.status, l.embedding_status]), list.map((_, i) => [i + 1, 'created', 'embedded']));
@@ -94,7 +95,7 @@ test('a body of another media type is refused', async () => {
 });
 
 test('two bodies with the same entries in opposite order store each once', async () => {
-  const list = entries(3 * BATCH);
+  const list = entries(2 * BATCH);
   const [x, y] = await Promise.all([postEpisodes(s.api, list), postEpisodes(s.api, list.toReversed())]);
   assert.equal(x.last.created + y.last.created, list.length);
   assert.equal(x.last.duplicates + y.last.duplicates, list.length);
@@ -106,11 +107,11 @@ test('memory does not grow with the body', async () => {
   const api = makeClient(service.base);
   try {
     const peak = () => Number(readFileSync(`/proc/${service.pid}/status`, 'utf8').match(/VmHWM:\s+(\d+)/)[1]);
-    const body = (n) => entries(n, { answer: 'the same long answer '.repeat(200), embedding: [1, 2], embedding_model: 'm' }).map((e) => `${JSON.stringify(e)}\n`).join('');
-    await postEpisodes(api, body(500), { check: false });
+    const body = (n) => entries(n, { answer: 'the same long answer '.repeat(800), embedding: [1, 2], embedding_model: 'm' }).map((e) => `${JSON.stringify(e)}\n`).join('');
+    await postEpisodes(api, body(125), { check: false });
     const before = peak();
-    const large = body(4000);
-    assert.equal((await postEpisodes(api, large, { check: false })).last.created, 4000);
+    const large = body(1000);
+    assert.equal((await postEpisodes(api, large, { check: false })).last.created, 1000);
     const grown = peak() - before;
     assert.ok(grown < large.length / 1024 / 3, `${grown} KB more for a body of ${Math.round(large.length / 1024)} KB`);
   } finally {
@@ -120,7 +121,7 @@ test('memory does not grow with the body', async () => {
 });
 
 test('a client that goes away leaves whole batches, and the rest can be sent again', async () => {
-  const list = entries(16 * BATCH, { ticker: 'LEFT' });
+  const list = entries(LONG, { ticker: 'LEFT' });
   const body = list.map((e) => `${JSON.stringify(e)}\n`).join('');
   const { hostname, port } = new URL(s.service.base);
   const socket = net.connect(Number(port), hostname);
@@ -140,7 +141,7 @@ test('a client that goes away leaves whole batches, and the rest can be sent aga
 });
 
 test('a service that is stopped in the middle says where to go on, and what it acknowledged is there', async () => {
-  const list = entries(16 * BATCH, { ticker: 'STOPPED' });
+  const list = entries(LONG, { ticker: 'STOPPED' });
   const service = await s.another({ args: ['--stop-timeout-ms', '100', '--loops', '1'] });
   const api = makeClient(service.base);
   const answered = postEpisodes(api, list);
@@ -160,7 +161,7 @@ test('a service that is stopped in the middle says where to go on, and what it a
 });
 
 test('a database that goes away in the middle is told, and the rest can be sent again', async () => {
-  const list = entries(16 * BATCH, { ticker: 'LOST' });
+  const list = entries(LONG, { ticker: 'LOST' });
   const answered = postEpisodes(s.api, list);
   await until(() => count(`ticker = 'LOST'`), 'it has begun');
   await s.cluster.stop();

@@ -1,13 +1,18 @@
 // A throw-away PostgreSQL cluster: started for one test file, reached by a socket in its own folder, removed afterwards.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { chown, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { KEPT } from './paths.mjs';
 import { ended, run, start, until } from './processes.mjs';
 
 const USER = 'postgres';
+const INITDB = ['-U', USER, '-E', 'UTF8', '--locale=C.UTF-8', '--auth=trust', '--no-sync'];
+const MEMORY = '/dev/shm';
+const PLENTY = 4e9; // bytes; a cluster has 50 MB at first, and a few run at a time
 
 /** The binaries of the newest PostgreSQL that has pgvector. */
 function binaries() {
@@ -30,21 +35,60 @@ function hasEnded(pid) {
   }
 }
 
-/** `durable`: fsync stays on, for tests that kill the server. `tcp`: listens on that port of 127.0.0.1 too. */
-export async function startCluster({ durable = false, settings = {}, tcp } = {}) {
-  const bin = binaries();
-  const folder = await mkdtemp(join(tmpdir(), 'dbk-'));
+/** Where clusters lie: in memory where there is plenty of it. A kill does the same there, and the thousand files of a cluster are made in no time. */
+function place() {
+  if (!existsSync(MEMORY)) return tmpdir();
+  const { bavail, bsize } = statfsSync(MEMORY);
+  return Math.min(bavail * bsize, freemem()) > PLENTY ? MEMORY : tmpdir();
+}
+
+/** What test files left behind that were killed goes: it takes memory. */
+async function sweep(where) {
+  for (const name of readdirSync(where)) {
+    const pid = name.match(/^dbk-(\d+)-/)?.[1];
+    if (pid && !existsSync(`/proc/${pid}`)) await rm(join(where, name), { recursive: true, force: true });
+  }
+}
+
+/** A folder that the server may write. */
+async function newFolder() {
+  const where = place();
+  if (where === MEMORY) await sweep(where);
+  const folder = await mkdtemp(join(where, `dbk-${process.pid}-`));
   if (process.getuid() === 0) {
     const passwd = readFileSync('/etc/passwd', 'utf8').match(new RegExp(`^${USER}:[^:]*:(\\d+):(\\d+):`, 'm'));
     assert.ok(passwd, `no user ${USER}`);
     await chown(folder, Number(passwd[1]), Number(passwd[2]));
   }
+  return folder;
+}
+
+async function must(what, command, args, options) {
+  const { code, stderr } = await run(command, args, options);
+  assert.equal(code, 0, `${what}: ${stderr}`);
+}
+
+/** The data of a new cluster, made by the first that asks and kept: initdb takes a second of CPU, to copy what it made a tenth. */
+async function template(bin) {
+  const like = [bin, process.getuid(), ...INITDB].join(' ');
+  const kept = join(KEPT, `cluster-${createHash('sha256').update(like).digest('hex')}`);
+  if (existsSync(kept)) return kept;
+  const folder = await newFolder();
   const data = join(folder, 'data');
-  const made = await run(join(bin, 'initdb'), ['-D', data, '-U', USER, '-E', 'UTF8', '--locale=C.UTF-8', '--auth=trust', '--no-sync'], {
-    user: USER,
-    cwd: folder,
-  });
-  assert.equal(made.code, 0, `initdb: ${made.stderr}`);
+  await must('initdb', join(bin, 'initdb'), ['-D', data, ...INITDB], { user: USER, cwd: folder });
+  await mkdir(KEPT, { recursive: true });
+  await must('cp', 'cp', ['-a', data, `${kept}.${process.pid}`]);
+  await rename(`${kept}.${process.pid}`, kept).catch(() => rm(`${kept}.${process.pid}`, { recursive: true })); // another was first
+  await rm(folder, { recursive: true });
+  return kept;
+}
+
+/** `durable`: fsync stays on, for tests that kill the server. `tcp`: listens on that port of 127.0.0.1 too. */
+export async function startCluster({ durable = false, settings = {}, tcp } = {}) {
+  const bin = binaries();
+  const folder = await newFolder();
+  const data = join(folder, 'data');
+  await must('cp', 'cp', ['-a', await template(bin), data]);
 
   const all = {
     listen_addresses: tcp ? '127.0.0.1' : '',

@@ -11,6 +11,8 @@ export const OPENAPI_JSON = at('openapi/openapi.json');
 export const DOCS = at('openapi/docs/');
 export const README = at('README.md');
 export const ERRORS_DEF = at('server/errors.def');
+/** What test files make once for all of them. */
+export const KEPT = at('build/test/kept/');
 export const BIN = at('tests/node_modules/.bin/');
 
 /** The binary under test: $DAYBOOKD, else the newest kind of build that is there. */
