@@ -148,6 +148,30 @@ static const struct filler {
       "(1, '1', 'superseded', '2026-01-01 11:30Z', '2026-01-02 11:30Z', '0123456789abcdef'), "
       "(2, '1', 'active', '2026-01-02 11:30Z', null, 'fedcba9876543210'), "
       "(3, null, 'active', '2026-01-02 12:30Z', null, 'fedcba9876543210')) as x (n, d, s, g, u, h)" },
+    /* One attempt that made a note, one that was skipped. */
+    { "reflections",
+      "insert into daybook.reflections (owner, id, deployment_id, at, outcome, reason, detail, forced, "
+      "note_id, "
+      "trades_considered, window_start, window_end, model_used) "
+      "select $1, ($3 || n)::uuid, ($3 || 1)::uuid, t::timestamptz, o, r, $2 || ' detail', false, ($3 || "
+      "m)::uuid, 2, "
+      "'2026-01-01 10:00Z', '2026-01-01 11:00Z', 'builtin' "
+      "from (values (1, '2026-01-02 11:30Z', 'ran', null, '2'), (2, '2026-01-02 12:30Z', 'skipped', "
+      "'not_due', "
+      "null)) as x (n, t, o, r, m)" },
+    { "reflection_claims",
+      "insert into daybook.reflection_claims (owner, deployment_id, claim, claim_pid, claim_started, "
+      "expires_at) "
+      "select $1, ($3 || 1)::uuid, ($3 || 1)::uuid, 0, '2026-01-01', '2099-01-01' where $2 is not null" },
+    /* One that has its vector, and one that waits for it. */
+    { "situations",
+      "insert into daybook.situations (owner, trade_id, deployment_id, skill_id, version, entry_tick_at, "
+      "summary, model, dim, vector) "
+      "select $1, ($3 || n)::uuid, ($3 || 1)::uuid, 'skill-1', 'v1', t::timestamptz, $2 || ' situation in "
+      "question', m, "
+      "d, v::halfvec "
+      "from (values (1, '2026-01-01 10:00Z', 'model-1', 3, '[1,0,0]'), (2, '2026-01-01 11:00Z', null, null, "
+      "null)) as x (n, t, m, d, v)" },
     /* Four entries: one that was reused, one that waits for its vector, one in the archive, one that came
      * back from it. */
     { "episodic_memory",
