@@ -1,4 +1,4 @@
-/* The built-in embedder of one loop: a thread that works while the loop goes on. */
+/* The built-in embedder of one loop: what its worker does for texts. */
 #ifndef DAYBOOK_SERVER_EMBED_WORKER_H
 #define DAYBOOK_SERVER_EMBED_WORKER_H
 
@@ -7,10 +7,10 @@
 
 struct embed_worker;
 
-/* One for each loop, opened before it turns. The weights are checked once, by the first of the threads. NULL:
- * no thread, or no descriptor. */
+/* One for each loop, on its worker, which has had no job yet. The weights are checked once, by the first of
+ * the workers. NULL: no memory. */
 struct embed_worker *embed_worker_open(struct loop *loop);
-/* On the loop's thread: ends those that still wait with ERR_SHUTTING_DOWN, and the thread. */
+/* After worker_close, which has ended those that still waited. */
 void embed_worker_close(struct embed_worker *w);
 
 /* Embeds each text into EMBED_DIM numbers of `out`, in the space EMBED_MODEL. Waits, without holding up the

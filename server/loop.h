@@ -15,6 +15,7 @@ struct metrics;
 struct remote;
 struct llm;
 struct remote_embedder;
+struct worker;
 struct embed_worker;
 struct config;
 
@@ -52,9 +53,11 @@ struct loop {
     struct db *db;
     struct auth *auth;
     struct metrics *metrics;
-    struct remote *remote;             /* NULL: there is no other server to ask */
-    struct llm *llm;                   /* NULL: no model is configured */
-    struct remote_embedder *embedder;  /* NULL: the built-in one embeds */
+    struct remote *remote;            /* NULL: there is no other server to ask */
+    struct llm *llm;                  /* NULL: no model is configured */
+    struct remote_embedder *embedder; /* NULL: the built-in one embeds */
+    struct worker *worker;            /* NULL: the service stops */
+    bool fills_situations; /* one call at a time embeds those that wait; others go on with what there is */
     struct embed_worker *embed_worker; /* NULL: the endpoint embeds */
 };
 

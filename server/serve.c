@@ -34,11 +34,12 @@
 #include "server/remote/llm.h"
 #include "server/remote/remote.h"
 #include "server/remote/remote_check.h"
+#include "server/worker.h"
 
 enum { BACKLOG = 1024, MOST_LOOPS = 64, READY_LIMIT_S = 5 };
 
 /* One loop and the thread that it runs in. */
-struct worker {
+struct loop_thread {
     struct loop loop;
     pthread_t thread;
     struct watch stop; /* an eventfd: the only thing that another thread ever says to a loop */
@@ -100,7 +101,7 @@ static int listen_socket(const struct sockaddr *address, socklen_t len, bool sha
 }
 
 /* One socket for each loop on the same port; the kernel spreads the connections. */
-static bool listen_all(const struct config *config, bool has_keys, struct worker *workers, int count,
+static bool listen_all(const struct config *config, bool has_keys, struct loop_thread *threads, int count,
                        char url[static 64])
 {
     struct addrinfo *found = resolve(config->listen);
@@ -124,12 +125,12 @@ static bool listen_all(const struct config *config, bool has_keys, struct worker
     if (probe >= 0)
         close(probe);
     for (int i = 0; probe >= 0 && i < count; i++) {
-        workers[i].listen_fd = listen_socket(a, len, true);
-        if (workers[i].listen_fd < 0) {
+        threads[i].listen_fd = listen_socket(a, len, true);
+        if (threads[i].listen_fd < 0) {
             probe = -1;
             break;
         }
-        getsockname(workers[i].listen_fd, a, &len); /* port 0 has become a real one for the others */
+        getsockname(threads[i].listen_fd, a, &len); /* port 0 has become a real one for the others */
     }
     if (probe < 0) {
         fprintf(stderr, "daybookd: cannot listen on %s: %s\n", config->listen,
@@ -142,16 +143,16 @@ static bool listen_all(const struct config *config, bool has_keys, struct worker
     return true;
 }
 
-/* ---- a worker ---- */
+/* ---- one loop ---- */
 
 static sem_t loops_ready; /* posted once by each loop when it can serve */
 
 static void on_stop(struct watch *w, uint32_t events)
 {
     (void)events;
-    struct worker *worker = container_of(w, struct worker, stop);
-    worker->stopping = true;
-    loop_watch(&worker->loop, w, 0);
+    struct loop_thread *thread = container_of(w, struct loop_thread, stop);
+    thread->stopping = true;
+    loop_watch(&thread->loop, w, 0);
 }
 
 static void turn(struct loop *l, int64_t most_us)
@@ -178,16 +179,17 @@ static void drain(struct loop *l)
         turn(l, 10 * 1000);
 }
 
-/* Whoever embeds and answers: only what the settings ask for. */
+/* Whoever embeds and answers, only what the settings ask for; and who works beside the loop. */
 static bool remotes_open(struct loop *l)
 {
     l->llm = llm_open(l);
     l->embedder = remote_embedder_open(l);
     if (remote_wanted(l->config))
         l->remote = remote_open(l);
-    if (!l->embedder)
+    l->worker = worker_open(l);
+    if (l->worker && !l->embedder)
         l->embed_worker = embed_worker_open(l);
-    return (l->remote || !remote_wanted(l->config)) && (l->embed_worker || l->embedder);
+    return l->worker && (l->remote || !remote_wanted(l->config)) && (l->embed_worker || l->embedder);
 }
 
 /* Ends what still waits for them; nobody can wait for them any more. */
@@ -195,6 +197,8 @@ static void remotes_stop(struct loop *l)
 {
     remote_close(l->remote);
     l->remote = NULL;
+    worker_close(l->worker);
+    l->worker = NULL;
     if (l->embed_worker)
         embed_worker_close(l->embed_worker);
     l->embed_worker = NULL;
@@ -208,7 +212,7 @@ static void remotes_close(struct loop *l)
 
 static void *work(void *arg)
 {
-    struct worker *w = arg;
+    struct loop_thread *w = arg;
     struct loop *l = &w->loop;
     loop_watch(l, &w->stop, EPOLLIN);
     bool ready = false;
@@ -232,7 +236,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-static bool worker_open(struct worker *w, int index, const struct config *config)
+static bool loop_thread_open(struct loop_thread *w, int index, const struct config *config)
 {
     w->loop.index = index;
     w->loop.config = config;
@@ -295,7 +299,7 @@ static void wait_for_stop(const sigset_t *set)
 
 int serve(const struct config *config, const char *database_url, bool has_keys)
 {
-    static struct worker workers[MOST_LOOPS];
+    static struct loop_thread threads[MOST_LOOPS];
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
@@ -312,22 +316,22 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
                                       : cores > MOST_LOOPS ? MOST_LOOPS
                                                            : cores);
     char url[64];
-    if (!listen_all(config, has_keys, workers, count, url))
+    if (!listen_all(config, has_keys, threads, count, url))
         return 1;
     if (remote_wanted(config) && !remote_setup()) {
         fprintf(stderr, "daybookd: libcurl cannot start\n");
         return 1;
     }
     for (int i = 0; i < count; i++) {
-        workers[i].database_url = database_url;
-        if (!worker_open(&workers[i], i, config)) {
+        threads[i].database_url = database_url;
+        if (!loop_thread_open(&threads[i], i, config)) {
             fprintf(stderr, "daybookd: an event loop cannot start: %s\n", strerror(errno));
             return 1;
         }
     }
     sem_init(&loops_ready, 0, 0);
     for (int i = 0; i < count; i++)
-        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+        pthread_create(&threads[i].thread, NULL, work, &threads[i]);
     wait_until_ready(count);
     log_event(LOG_INFO, "serving", "url=%s loops=%d version=%s keys=%s", url, count, DAYBOOK_VERSION,
               has_keys ? "yes" : "no");
@@ -338,11 +342,11 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
 
     wait_for_stop(&set);
     for (int i = 0; i < count; i++)
-        eventfd_write(workers[i].stop.fd, 1);
+        eventfd_write(threads[i].stop.fd, 1);
     for (int i = 0; i < count; i++) {
-        pthread_join(workers[i].thread, NULL);
-        close(workers[i].stop.fd);
-        loop_close(&workers[i].loop);
+        pthread_join(threads[i].thread, NULL);
+        close(threads[i].stop.fd);
+        loop_close(&threads[i].loop);
     }
     metrics_close();
     if (remote_wanted(config))

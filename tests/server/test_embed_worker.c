@@ -4,6 +4,7 @@
 
 #include "core/arena.h"
 #include "server/coro.h"
+#include "server/worker.h"
 #include "tests/core/unit.h"
 
 enum { MOST_TEXTS = 64 };
@@ -24,12 +25,15 @@ static void open_loop(void)
 {
     loop = (struct loop){ 0 };
     ck_assert(loop_open(&loop));
+    loop.worker = worker_open(&loop);
+    ck_assert_ptr_nonnull(loop.worker);
     loop.embed_worker = embed_worker_open(&loop);
     ck_assert_ptr_nonnull(loop.embed_worker);
 }
 
 static void close_loop(void)
 {
+    worker_close(loop.worker);
     embed_worker_close(loop.embed_worker);
     coro_release_spares();
     loop_close(&loop);
@@ -171,11 +175,13 @@ START_TEST(each_loop_has_a_worker_of_its_own)
     for (int i = 0; i < 4; i++) {
         struct loop other = { 0 };
         ck_assert(loop_open(&other));
+        other.worker = worker_open(&other);
         struct embed_worker *w = embed_worker_open(&other);
         ck_assert_ptr_nonnull(w);
         open_loop();
         static struct asker a;
         ask(&a, "opened and closed side by side", 1);
+        worker_close(other.worker);
         embed_worker_close(w);
         loop_close(&other);
         turn_until(&a.ended);

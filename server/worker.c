@@ -1,0 +1,304 @@
+/* Work that takes long without waiting for anything: done by a thread beside its loop, step by step. */
+#include "server/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/arena.h"
+#include "server/loop.h"
+
+/* A little behind the loops, which answer others meanwhile. */
+enum { NICE = 3, STACK_BYTES = 256 * 1024 };
+
+struct list {
+    struct worker_job *first, *last;
+};
+
+/* A call that waits to be let in; on its own stack. */
+struct entry {
+    struct call_wait wait;
+    struct worker *w;
+    struct entry *next;
+};
+
+/* A job is in one of the lists, or in the thread's hands. */
+struct worker {
+    struct loop *loop;
+    int64_t jobs;            /* that nobody has ended yet; the loop's */
+    int inside;              /* calls that were let in; the loop's, as the next */
+    struct entry *entries;   /* the first has waited longest */
+    struct watch done_watch; /* an eventfd: something is in `done` */
+    pthread_t thread;
+    void (*idle)(void *arg);
+    void *idle_arg;
+    int idle_s;
+    pthread_mutex_t lock; /* for all below */
+    pthread_cond_t changed;
+    struct list lines[WORKER_LINES], done;
+    int line; /* the one that was served last */
+    bool stopping;
+};
+
+/* ---- lists ---- */
+
+static void append(struct list *l, struct worker_job *job)
+{
+    job->next = NULL;
+    *(l->last ? &l->last->next : &l->first) = job;
+    l->last = job;
+}
+
+static struct worker_job *take_first(struct list *l)
+{
+    struct worker_job *job = l->first;
+    if (job && !(l->first = job->next))
+        l->last = NULL;
+    return job;
+}
+
+/* From the other line, if somebody waits there. */
+static struct worker_job *take_next(struct worker *w)
+{
+    struct worker_job *job = NULL;
+    for (int i = 0; i < WORKER_LINES && !job; i++) {
+        w->line = (w->line + 1) % WORKER_LINES;
+        job = take_first(&w->lines[w->line]);
+    }
+    return job;
+}
+
+/* ---- the thread ---- */
+
+/* With the lock held. *warm: there may be something to give back. */
+static void wait_for_change(struct worker *w, bool *warm)
+{
+    if (!*warm || !w->idle) {
+        pthread_cond_wait(&w->changed, &w->lock);
+        return;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += w->idle_s;
+    if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != ETIMEDOUT)
+        return;
+    *warm = false;
+    pthread_mutex_unlock(&w->lock); /* it takes its time, and the loop may want to say something */
+    w->idle(w->idle_arg);
+    pthread_mutex_lock(&w->lock);
+}
+
+/* Waits for a job, with the lock held. NULL: it is to stop. */
+static struct worker_job *next_job(struct worker *w, bool *warm)
+{
+    struct worker_job *job = NULL;
+    while (!w->stopping && !(job = take_next(w)))
+        wait_for_change(w, warm);
+    return job;
+}
+
+/* True: nothing is left to do for it. */
+static bool take_turn(struct worker_job *job)
+{
+    const int64_t until_us = job->turn_us ? loop_clock_us() + job->turn_us : 0;
+    do {
+        if (atomic_load(&job->abandoned) || job->step(job))
+            return true;
+    } while (until_us && loop_clock_us() < until_us);
+    return false;
+}
+
+static void *run(void *arg)
+{
+    struct worker *w = arg;
+    bool warm = false;
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    pthread_mutex_lock(&w->lock);
+    for (struct worker_job *job; (job = next_job(w, &warm));) {
+        pthread_mutex_unlock(&w->lock);
+        bool finished = take_turn(job);
+        warm = true;
+        pthread_mutex_lock(&w->lock);
+        append(finished ? &w->done : &w->lines[job->line], job);
+        if (finished)
+            eventfd_write(w->done_watch.fd, 1);
+    }
+    pthread_mutex_unlock(&w->lock);
+    arena_thread_end();
+    return NULL;
+}
+
+/* ---- the loop's side ---- */
+
+/* The call goes on, and has the job if that is done. Where nobody waits, nobody needs it any more. */
+static void end_job(struct worker *w, struct worker_job *job, enum err err)
+{
+    w->jobs--;
+    bool awaited = job->wait.call && !atomic_load(&job->abandoned);
+    if (awaited)
+        call_wake(&job->wait, err);
+    if (!awaited || err != OK)
+        job->release(job);
+}
+
+static void end_jobs(struct worker *w, struct list *l, enum err err)
+{
+    for (struct worker_job *job; (job = take_first(l));)
+        end_job(w, job, err);
+}
+
+static void on_done(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    struct worker *w = container_of(watch, struct worker, done_watch);
+    eventfd_t count;
+    eventfd_read(watch->fd, &count);
+    pthread_mutex_lock(&w->lock);
+    struct list done = w->done;
+    w->done = (struct list){ 0 };
+    pthread_mutex_unlock(&w->lock);
+    end_jobs(w, &done, OK);
+}
+
+static void give_up(struct call_wait *wait)
+{
+    atomic_store(&container_of(wait, struct worker_job, wait)->abandoned, true);
+}
+
+/* False: it takes no more of them. */
+static bool enqueue(struct worker *w, struct worker_job *job)
+{
+    if (!w || w->stopping) {
+        job->release(job);
+        return false;
+    }
+    job->wait.give_up = give_up;
+    w->jobs++;
+    pthread_mutex_lock(&w->lock);
+    append(&w->lines[job->line], job);
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return true;
+}
+
+enum err worker_run(struct call *c, struct worker_job *job)
+{
+    job->wait.call = c; /* before the thread has it */
+    return enqueue(c->loop->worker, job) ? call_wait(c, &job->wait) : ERR_SHUTTING_DOWN;
+}
+
+void worker_post(struct loop *loop, struct worker_job *job)
+{
+    enqueue(loop->worker, job);
+}
+
+int64_t worker_jobs(const struct worker *w)
+{
+    return w->jobs;
+}
+
+void worker_when_idle(struct worker *w, int after_s, void (*idle)(void *arg), void *arg)
+{
+    w->idle_s = after_s;
+    w->idle = idle;
+    w->idle_arg = arg;
+}
+
+/* ---- large jobs ---- */
+
+static void forget_entry(struct call_wait *wait)
+{
+    struct entry *e = container_of(wait, struct entry, wait), **at = &e->w->entries;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+}
+
+static void wake_first(struct worker *w, enum err err)
+{
+    struct entry *e = w->entries;
+    w->entries = e->next;
+    call_wake(&e->wait, err);
+}
+
+enum err worker_enter(struct call *c)
+{
+    struct worker *w = c->loop->worker;
+    if (!w || w->stopping)
+        return ERR_SHUTTING_DOWN;
+    if (w->inside < WORKER_INSIDE_MAX) {
+        w->inside++;
+        return OK;
+    }
+    struct entry e = { .wait.give_up = forget_entry, .w = w }, **last = &w->entries;
+    while (*last)
+        last = &(*last)->next;
+    *last = &e;
+    return call_wait(c, &e.wait);
+}
+
+void worker_leave(struct loop *loop)
+{
+    struct worker *w = loop->worker;
+    if (!w)
+        return;
+    if (w->entries)
+        wake_first(w, OK); /* which takes the place */
+    else
+        w->inside--;
+}
+
+/* ---- open and close ---- */
+
+static bool start_thread(struct worker *w)
+{
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, &clock);
+    pthread_condattr_destroy(&clock);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    int failed = pthread_create(&w->thread, &small, run, w);
+    pthread_attr_destroy(&small);
+    return !failed;
+}
+
+struct worker *worker_open(struct loop *loop)
+{
+    struct worker *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    w->loop = loop;
+    w->done_watch = (struct watch){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .ready = on_done };
+    if (w->done_watch.fd < 0 || !start_thread(w))
+        return NULL; /* the service does not start */
+    loop_watch(loop, &w->done_watch, EPOLLIN);
+    return w;
+}
+
+void worker_close(struct worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->stopping = true;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    while (w->entries)
+        wake_first(w, ERR_SHUTTING_DOWN);
+    end_jobs(w, &w->done, ERR_SHUTTING_DOWN);
+    for (int i = 0; i < WORKER_LINES; i++)
+        end_jobs(w, &w->lines[i], ERR_SHUTTING_DOWN);
+    loop_watch(w->loop, &w->done_watch, 0);
+    close(w->done_watch.fd);
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->changed);
+    free(w);
+}
