@@ -4,7 +4,7 @@
 #include "core/lesson.h"
 #include "core/line_text.h"
 #include "core/tokens.h"
-#include "core/utf8.h"
+#include "core/untagged.h"
 
 enum {
     CASE_TICKER_CHARS = 64,
@@ -15,39 +15,10 @@ enum {
     KEYS_NAMED = 6,
 };
 
-/* ---- texts of others ---- */
-
-/* Any of the signs that a reader could take for the start of a tag. */
-static bool opens_tag(uint32_t c)
-{
-    return c == '<' || c == 0xff1c || c == 0xfe64; /* full width, small form */
-}
-
-static void put_untagged(struct buf *out, const char *text)
-{
-    while (*text) {
-        const char *at = text;
-        if (opens_tag(utf8_next(&text)))
-            buf_text(out, "&lt;");
-        else
-            buf_add(out, at, (size_t)(text - at));
-    }
-}
-
-/* In quotes, in one line. */
-static void put_quoted(struct buf *out, const char *text, size_t max)
-{
-    struct buf line = { .arena = out->arena };
-    line_text(&line, text, max);
-    buf_char(out, '"');
-    put_untagged(out, buf_string(&line));
-    buf_char(out, '"');
-}
-
 static const char *untagged(struct arena *arena, const char *text)
 {
     struct buf out = { .arena = arena };
-    put_untagged(&out, text);
+    untagged_text(&out, text);
     return buf_string(&out);
 }
 
@@ -89,13 +60,13 @@ static size_t tokens_of(const char *text)
 static void put_case(struct buf *out, const struct research_case *c)
 {
     buf_text(out, "- ticker ");
-    put_quoted(out, c->ticker, CASE_TICKER_CHARS);
+    untagged_quoted(out, c->ticker, CASE_TICKER_CHARS);
     buf_fmt(out, ", at %s, probability %s, confidence %s\n", c->created_at,
             c->probability ? c->probability : "not stated", c->confidence);
     buf_text(out, "  question: ");
-    put_quoted(out, c->question, CASE_QUESTION_CHARS);
+    untagged_quoted(out, c->question, CASE_QUESTION_CHARS);
     buf_text(out, "\n  answer: ");
-    put_quoted(out, c->answer, CASE_ANSWER_CHARS);
+    untagged_quoted(out, c->answer, CASE_ANSWER_CHARS);
     buf_char(out, '\n');
 }
 
@@ -250,8 +221,8 @@ static const char *cut_line(struct buf *text, size_t max)
 static const char *takeaway(struct arena *arena, const struct research_surprise *s)
 {
     struct buf out = { .arena = arena }, causes = { .arena = arena };
-    put_untagged(&out,
-                 s->task_type); /* little more than what is its own, so that two kinds do not seem alike */
+    untagged_text(&out,
+                  s->task_type); /* little more than what is its own, so that two kinds do not seem alike */
     if (put_causes(&causes, s))
         buf_fmt(&out, " can move by over 0.25 after %s: ask again then.", buf_string(&causes));
     else
