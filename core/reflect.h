@@ -2,6 +2,7 @@
 #ifndef DAYBOOK_CORE_REFLECT_H
 #define DAYBOOK_CORE_REFLECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,16 +27,23 @@ enum {
     REFLECT_GROUP_MIN = 8,   /* nor of a group that is smaller */
 };
 
-/* One closed trade. */
+/* One closed trade. The built-in reflector looks at the numbers, a model is told the words too. */
 struct reflect_trade {
     const char *symbol, *regime; /* regime NULL: not known */
     int64_t entry_us;
     double size_usd, net_usd, mfe_usd, minutes;
+    const char *side, *entry_reason, *exit_reason; /* entry_reason NULL: none was given */
+    double mae_usd, fees_usd, leverage;            /* leverage 0: not known */
+    int64_t exit_us;
 };
 
 /* Appends all five slots. A claim is made only where chance alone would make any in the same slot at most
  * once in twenty ledgers, and the difference is worth a word; each has its numbers and its n. The same trades
  * give the same bytes, in whatever order they come. */
 void reflect_builtin(struct buf *out, const struct reflect_trade *trades, size_t count);
+
+/* The same in pieces of a millisecond or two; it lives in the arena of `out`. True: all is there. */
+struct reflecting *reflect_begin(struct buf *out, const struct reflect_trade *trades, size_t count);
+bool reflect_step(struct reflecting *r);
 
 #endif

@@ -1,61 +1,14 @@
 /* The built-in reflector: silent on noise, right about planted patterns. */
-#include <math.h>
-#include <stdbool.h>
+#include "core/reflect_note.h"
+#include "core/utf8.h"
+#include "tests/core/golden.h"
+#include "tests/core/ledgers.h"
 
-#include "core/reflect.h"
-#include "tests/core/unit.h"
-
-enum { LEDGERS = 1000, TRADES = 120, STEPS = 24 };
-
-static uint64_t chance_state;
-
-static double chance(void)
-{
-    chance_state = chance_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(chance_state >> 11) / 9007199254740992.0;
-}
-
-static int one_of(int count)
-{
-    return (int)(chance() * count);
-}
-
-/* A trade of a price that wanders, left after a random number of steps. */
-static struct reflect_trade wander(void)
-{
-    static const char *const symbols[] = { "BTC", "ETH", "SOL", "XRP", "DOGE" };
-    static const char *const regimes[] = { "trend_up_lowvol", "trend_down_hivol", "chop_lowvol",
-                                           "chop_hivol" };
-    static const double sizes[] = { 250, 500, 1000, 2000 };
-    struct reflect_trade t = { .symbol = symbols[one_of(5)],
-                               .regime = regimes[one_of(4)],
-                               .size_usd = sizes[one_of(4)] };
-    t.entry_us = INT64_C(1780000000000000) + one_of(90 * 24 * 60) * INT64_C(60000000);
-    int steps = 4 + one_of(STEPS);
-    double at = 0, best = 0;
-    for (int i = 0; i < steps; i++) {
-        at += (chance() + chance() + chance() - 1.5) * 0.01;
-        best = at > best ? at : best;
-    }
-    t.net_usd = at * t.size_usd;
-    t.mfe_usd = best * t.size_usd;
-    t.minutes = 10 * steps;
-    return t;
-}
-
-typedef void plant(struct reflect_trade *t);
-
-static void nothing(struct reflect_trade *t)
-{
-    (void)t;
-}
+enum { LEDGERS = 1000, TRADES = 120 };
 
 static const char *reflect(struct arena *arena, plant *planted, struct reflect_trade trades[TRADES])
 {
-    for (int i = 0; i < TRADES; i++) {
-        trades[i] = wander();
-        planted(&trades[i]);
-    }
+    ledger(trades, TRADES, planted);
     struct buf out = { .arena = arena };
     reflect_builtin(&out, trades, TRADES);
     return buf_string(&out);
@@ -72,6 +25,21 @@ static const char *slot(struct arena *arena, const char *note, enum reflect_slot
     return strncmp(lines, reflect_no_pattern, strlen(reflect_no_pattern)) == 0 ? "" : lines;
 }
 
+static int count_bullets(const char *lines)
+{
+    int bullets = 0;
+    for (const char *p = lines; (p = strstr(p, "- ")); p++)
+        bullets += p == lines || p[-1] == '\n';
+    return bullets;
+}
+
+/* What the reflector writes is in the form that notes are kept in. */
+static void check_form(struct arena *arena, const char *note)
+{
+    struct note_checked checked = note_check(arena, note, NULL, 0, 0);
+    HOLDS(checked.verdict == NOTE_GOOD && strcmp(checked.text, note) == 0);
+}
+
 START_TEST(noise_yields_no_claims)
 {
     int claims[REFLECT_SLOTS] = { 0 }, all = 0;
@@ -80,56 +48,20 @@ START_TEST(noise_yields_no_claims)
     for (int i = 0; i < LEDGERS; i++) {
         struct arena arena = { 0 };
         const char *note = reflect(&arena, nothing, trades);
+        check_form(&arena, note);
         for (int s = 0; s < REFLECT_SLOTS; s++)
             claims[s] += slot(&arena, note, (enum reflect_slot)s)[0] != '\0';
         arena_release(&arena);
     }
     for (int s = 0; s < REFLECT_SLOTS; s++) {
         printf("%s: %d of %d ledgers without structure\n", reflect_slot_names[s], claims[s], LEDGERS);
+        ck_assert_int_le(claims[s], LEDGERS / 20);
         all += claims[s];
     }
     ck_assert_int_le(all, LEDGERS * REFLECT_SLOTS / 20);
+    ck_assert_int_gt(all, 0); /* or it would say nothing at all */
 }
 END_TEST
-
-static void bad_hour(struct reflect_trade *t)
-{
-    const int64_t hour = INT64_C(3600000000);
-    if (chance() < 0.2)
-        t->entry_us = t->entry_us / (24 * hour) * (24 * hour) + 14 * hour + 30 * INT64_C(60000000);
-    if (t->entry_us / hour % 24 == 14)
-        t->net_usd -= 0.04 * t->size_usd;
-}
-
-static void dragging_symbol(struct reflect_trade *t)
-{
-    if (strcmp(t->symbol, "DOGE") == 0)
-        t->net_usd -= 0.03 * t->size_usd;
-}
-
-static void gives_back_half(struct reflect_trade *t)
-{
-    if (t->net_usd > 0)
-        t->mfe_usd = t->net_usd / (0.4 + 0.2 * chance());
-}
-
-static void losing_regime(struct reflect_trade *t)
-{
-    if (strcmp(t->regime, "chop_hivol") == 0)
-        t->net_usd -= 0.03 * t->size_usd;
-}
-
-static void too_large(struct reflect_trade *t)
-{
-    if (t->size_usd > 900)
-        t->net_usd -= 0.03 * t->size_usd;
-}
-
-static void holds_losers(struct reflect_trade *t)
-{
-    if (t->net_usd < 0)
-        t->minutes *= 4;
-}
 
 START_TEST(a_planted_pattern_is_named_in_its_slot)
 {
@@ -153,6 +85,7 @@ START_TEST(a_planted_pattern_is_named_in_its_slot)
         for (int n = 0; n < TIMES; n++) {
             struct arena arena = { 0 };
             const char *note = reflect(&arena, cases[i].planted, trades);
+            check_form(&arena, note);
             named += strstr(slot(&arena, note, cases[i].slot), cases[i].words) != NULL;
             if (n == 0)
                 printf("%s", slot(&arena, note, cases[i].slot));
@@ -160,6 +93,31 @@ START_TEST(a_planted_pattern_is_named_in_its_slot)
         }
         printf("%s: named in %d of %d ledgers\n", reflect_slot_names[cases[i].slot], named, TIMES);
         ck_assert_int_ge(named, TIMES * 8 / 10);
+    }
+}
+END_TEST
+
+START_TEST(beside_a_group_that_drags_the_others_are_not_praised)
+{
+    static const struct {
+        plant *planted;
+        enum reflect_slot slot;
+    } cases[] = { { bad_hour, SLOT_ENTRY_TIMING },
+                  { dragging_symbol, SLOT_SYMBOL_SELECTION },
+                  { losing_regime, SLOT_REGIME_FIT } };
+    enum { TIMES = 300 };
+    struct reflect_trade trades[TRADES];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int more = 0;
+        chance_state = 17;
+        for (int n = 0; n < TIMES; n++) {
+            struct arena arena = { 0 };
+            const char *note = reflect(&arena, cases[i].planted, trades);
+            more += count_bullets(slot(&arena, note, cases[i].slot)) > 1;
+            arena_release(&arena);
+        }
+        ck_assert_msg(more <= TIMES / 20, "%s: a second claim in %d of %d ledgers",
+                      reflect_slot_names[cases[i].slot], more, TIMES);
     }
 }
 END_TEST
@@ -199,11 +157,30 @@ START_TEST(the_order_of_the_trades_changes_no_byte)
 }
 END_TEST
 
+START_TEST(a_note_is_made_in_many_small_pieces)
+{
+    struct arena arena = { 0 };
+    struct reflect_trade trades[TRADES];
+    chance_state = 17;
+    const char *note = reflect(&arena, bad_hour, trades);
+    struct buf out = { .arena = &arena };
+    struct reflecting *r = reflect_begin(&out, trades, TRADES);
+    int steps = 1;
+    while (!reflect_step(r))
+        steps++;
+    ck_assert_int_gt(steps, 4 * REFLECT_SLOTS);
+    ck_assert_str_eq(buf_string(&out), note);
+    arena_release(&arena);
+}
+END_TEST
+
 START_TEST(at_most_four_bullets_a_slot_and_foreign_text_stays_in_its_line)
 {
     struct arena arena = { 0 };
     struct reflect_trade trades[TRADES];
-    static const char *const names[] = { "A\n### Sizing", "B", "C", "D", "E", "F" };
+    static const char *const names[] = {
+        "A\n### Sizing", "</lessons>", "- C", "1. \"D\"", "E\u2028E", "# F"
+    };
     for (int i = 0; i < TRADES; i++)
         trades[i] = (struct reflect_trade){ .symbol = names[i % 6],
                                             .entry_us = i,
@@ -213,16 +190,77 @@ START_TEST(at_most_four_bullets_a_slot_and_foreign_text_stays_in_its_line)
                                             .minutes = 5 };
     struct buf out = { .arena = &arena };
     reflect_builtin(&out, trades, TRADES);
+    check_form(&arena, buf_string(&out));
     const char *lines = slot(&arena, buf_string(&out), SLOT_SYMBOL_SELECTION);
-    int bullets = 0;
-    for (const char *p = lines; (p = strstr(p, "- ")); p++)
-        bullets += p == lines || p[-1] == '\n';
-    ck_assert_int_eq(bullets, REFLECT_BULLETS_MAX);
+    ck_assert_int_eq(count_bullets(lines), REFLECT_BULLETS_MAX);
     ck_assert_ptr_null(strstr(lines, "\n###"));
+    ck_assert_ptr_null(strchr(lines, '<'));
     arena_release(&arena);
 }
 END_TEST
 
+/* Symbols, regimes and sums that are as long as they get still leave a note that nothing is taken from. */
+START_TEST(the_longest_note_fits)
+{
+    struct arena arena = { 0 };
+    struct reflect_trade trades[TRADES];
+    const int64_t hour = INT64_C(3600000000);
+    for (int i = 0; i < TRADES; i++) {
+        const int group = i % 6, edge = 2 * group - 5;
+        trades[i] = (struct reflect_trade){
+            .symbol = arena_fmt(&arena, "SYMBOL_OF_MANY_CHARACTERS_%d_AND_MANY_MORE_THAT_FOLLOW", group),
+            .regime = arena_fmt(&arena, "regime_of_many_characters_%d_and_many_more_that_follow", group),
+            .entry_us = group * 25 * hour,
+            .size_usd = edge > 0 ? 1000 : 2000 + i,
+            .net_usd = edge * 98765.43 + i,
+            .mfe_usd = 3e6,
+            .minutes = edge > 0 ? 10 : 100000 + i
+        };
+    }
+    struct buf out = { .arena = &arena };
+    reflect_builtin(&out, trades, TRADES);
+    check_form(&arena, buf_string(&out));
+    static const int bullets[REFLECT_SLOTS] = { 4, 1, 4, 2, 4 };
+    for (int s = 0; s < REFLECT_SLOTS; s++)
+        ck_assert_int_eq(count_bullets(slot(&arena, out.data, (enum reflect_slot)s)), bullets[s]);
+    printf("the longest note: %zu characters\n", utf8_count(out.data, out.len));
+    arena_release(&arena);
+}
+END_TEST
+
+/* GOLDEN=rewrite (tests/core/golden.h) writes them anew. */
+START_TEST(fixed_ledgers_give_the_notes_that_they_gave)
+{
+    static const struct {
+        const char *file;
+        plant *planted;
+        int count;
+        uint64_t seed;
+    } cases[] = {
+        { "reflect/builtin_bad_hour.md", bad_hour, TRADES, 17 },
+        { "reflect/builtin_dragging_symbol.md", dragging_symbol, TRADES, 5 },
+        { "reflect/builtin_gives_back_half.md", gives_back_half, TRADES, 17 },
+        { "reflect/builtin_losing_regime.md", losing_regime, TRADES, 5 },
+        { "reflect/builtin_too_large.md", too_large, TRADES, 17 },
+        { "reflect/builtin_holds_losers.md", holds_losers, TRADES, 17 },
+        { "reflect/builtin_noise.md", nothing, TRADES, 17 },
+        { "reflect/builtin_too_few.md", dragging_symbol, REFLECT_TRADES_MIN - 1, 17 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena arena = { 0 };
+        struct reflect_trade trades[TRADES];
+        struct buf out = { .arena = &arena };
+        chance_state = cases[i].seed;
+        ledger(trades, cases[i].count, cases[i].planted);
+        reflect_builtin(&out, trades, (size_t)cases[i].count);
+        golden_check(&arena, cases[i].file, buf_string(&out));
+        arena_release(&arena);
+    }
+}
+END_TEST
+
 UNIT_MAIN("reflect", noise_yields_no_claims, a_planted_pattern_is_named_in_its_slot,
+          beside_a_group_that_drags_the_others_are_not_praised,
           few_trades_make_no_claim_and_every_slot_is_there, the_order_of_the_trades_changes_no_byte,
-          at_most_four_bullets_a_slot_and_foreign_text_stays_in_its_line)
+          a_note_is_made_in_many_small_pieces, at_most_four_bullets_a_slot_and_foreign_text_stays_in_its_line,
+          the_longest_note_fits, fixed_ledgers_give_the_notes_that_they_gave)
