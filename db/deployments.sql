@@ -2,7 +2,7 @@
 
 -- part: columns
 d.id, d.skill_id, d.version, d.mode, d.name,
-(select row_to_json(r) from (select d.reflection_cadence as cadence, d.every_n_trades) r) as reflection,
+(select row_to_json(r) from (select d.reflection_cadence as cadence, d.every_n_trades, d.reflection_model as model) r) as reflection,
 d.created_at,
 (select row_to_json(t)
  from (select replace(to_json(s.tick_at)::text, '+00:00', 'Z')::json as last_tick_at, s.id as last_snapshot_id,
@@ -23,10 +23,10 @@ where d.owner = :owner and (d.created_at <= :as_of::timestamptz or s.id is not n
 with v as (
     select * from skill_versions where owner = :owner and skill_id = :skill_id and version = :version for share
 ), made as (
-    insert into deployments (owner, id, skill_id, version, mode, name, reflection_cadence, every_n_trades, created_at)
+    insert into deployments (owner, id, skill_id, version, mode, name, reflection_cadence, every_n_trades, reflection_model, created_at)
     select owner, :new_id::uuid, skill_id, version, :mode, :name,
         coalesce(:reflection::json ->> 'cadence', case :mode when 'sim' then 'off' else reflection_cadence end),
-        coalesce((:reflection::json ->> 'every_n_trades')::int, every_n_trades), :at::timestamptz
+        coalesce((:reflection::json ->> 'every_n_trades')::int, every_n_trades), :reflection::json ->> 'model', :at::timestamptz
     from v
     returning *
 ), state as (

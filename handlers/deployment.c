@@ -20,6 +20,11 @@ static const char *const modes[] = { "live", "paper", "sim", NULL };
 #define ID    D(FROM_PATH, KIND_UUID, id, .required = true)
 #define AS_OF D(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST)
 
+static const struct field reflection_fields[] = {
+    REFLECTION_FIELDS,
+    FIELD(FROM_BODY, KIND_LINE, struct reflection_in, model, .min = 1, .max = 100),
+    END_FIELDS,
+};
 static const struct field create_fields[] = {
     D(FROM_BODY, KIND_NAME, skill_id, .required = true),
     D(FROM_BODY, KIND_NAME, version, .required = true),

@@ -18,6 +18,8 @@ struct skill_in {
     int64_t limit;
 };
 
+const char *const reflection_cadences[] = { "off", "per_n_trades", "daily", NULL };
+
 /* clang-format off */
 #define S(from, kind, member, ...) FIELD(from, kind, struct skill_in, member, __VA_ARGS__)
 #define SKILL_ID S(FROM_PATH, KIND_NAME, skill_id, .required = true)
@@ -26,12 +28,7 @@ struct skill_in {
 #define PAGE     S(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"), S(FROM_QUERY, KIND_CURSOR, cursor)
 
 /* What is absent here and in the memory gets its default in the statement, because the object that it is in may be absent too. */
-const struct field reflection_fields[] = {
-    FIELD(FROM_BODY, KIND_CHOICE, struct reflection_in, cadence,
-          .choices = (const char *const[]){ "off", "per_n_trades", "daily", NULL }),
-    FIELD(FROM_BODY, KIND_INT, struct reflection_in, every_n_trades, .min = 1, .max = 1000),
-    END_FIELDS,
-};
+static const struct field reflection_fields[] = { REFLECTION_FIELDS, END_FIELDS };
 static const struct field memory_fields[] = {
     FIELD(FROM_BODY, KIND_BOOL, struct memory_in, enabled),
     FIELD(FROM_BODY, KIND_INT, struct memory_in, recent_trades_k, .min = 0, .max = 30),

@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commit.gen.h"
 #include "db/stats.h"
 #include "server/embed_worker.h"
 #include "server/http/clients.h"
 #include "server/http/daemon.h"
 #include "server/http/route.h"
 #include "server/loop.h"
+#include "server/worker.h"
 
 /* Written by one loop, read by any: relaxed atomics, so that counting costs an addition. */
 typedef _Atomic int64_t counter;
@@ -41,9 +43,27 @@ struct remote_metrics {
     counter sum_us, tries;
 };
 
+/* What can come of a reflection. */
+static const struct {
+    const char *outcome, *reason;
+} reflections[] = {
+    { "ran", "" },
+    { "skipped", "cadence_off" },
+    { "skipped", "not_due" },
+    { "skipped", "no_trades" },
+    { "rejected", "empty" },
+    { "rejected", "too_long" },
+    { "rejected", "quotes_avoid_rule" },
+    { "rejected", "missing_slot" },
+    { "rejected", "too_many_bullets" },
+    { "model_failed", "model_failed" },
+    { "model_failed", "model_timeout" },
+};
+enum { REFLECTIONS = sizeof reflections / sizeof *reflections };
+
 struct gauges {
     counter ready[LANES], in_flight[LANES], waiting, reconnects, lost, requests;
-    counter embed_queued, embed_texts, embed_us;
+    counter embed_queued, embed_texts, embed_us, worker_jobs;
 };
 
 struct metrics {
@@ -52,6 +72,7 @@ struct metrics {
     struct gauges gauges;
     struct remote_metrics remotes[METRICS_REMOTES];
     counter tokens_in, tokens_out, circuit_open;
+    counter reflections[REFLECTIONS];
     struct route_metrics routes[]; /* one more than there are routes */
 };
 
@@ -129,6 +150,14 @@ void metrics_circuit(struct metrics *m, bool open)
     set(&m->circuit_open, open);
 }
 
+void metrics_reflection(struct metrics *m, const char *outcome, const char *reason)
+{
+    for (int i = 0; i < REFLECTIONS; i++)
+        if (strcmp(reflections[i].outcome, outcome) == 0 &&
+            strcmp(reflections[i].reason, reason ? reason : "") == 0)
+            add(&m->reflections[i], 1);
+}
+
 void metrics_observe(struct metrics *m)
 {
     struct db_stats stats;
@@ -147,6 +176,7 @@ void metrics_observe(struct metrics *m)
     set(&m->gauges.embed_queued, embed.queued);
     set(&m->gauges.embed_texts, embed.texts);
     set(&m->gauges.embed_us, embed.us);
+    set(&m->gauges.worker_jobs, m->loop->worker ? worker_jobs(m->loop->worker) : 0);
 }
 
 /* ---- the page ---- */
@@ -255,6 +285,15 @@ static void remotes(struct buf *out)
     }
 }
 
+static void reflections_page(struct buf *out)
+{
+    family(out, "daybook_reflections_total", "counter", "Reflections by what came of them, and why.");
+    for (int i = 0; i < REFLECTIONS; i++)
+        buf_fmt(out, "daybook_reflections_total{outcome=\"%s\",reason=\"%s\"} %lld\n", reflections[i].outcome,
+                reflections[i].reason,
+                (long long)sum(offsetof(struct metrics, reflections) + (size_t)i * sizeof(counter)));
+}
+
 /* Values that are not by route: one row each. */
 static const struct {
     const char *name, *type, *label, *help;
@@ -282,6 +321,8 @@ static const struct {
       offsetof(struct metrics, tokens_out) },
     { "daybook_embedding_circuit_open", "gauge", "", "Loops that do not ask the embedding endpoint now.",
       offsetof(struct metrics, circuit_open) },
+    { "daybook_worker_jobs", "gauge", "",
+      "Jobs that wait for a thread beside the loops, or are in its hands.", GAUGE(worker_jobs) },
     { "daybook_embedder_queued_texts", "gauge", "", "Texts that wait for the built-in embedder.",
       GAUGE(embed_queued) },
     { "daybook_embedder_texts_total", "counter", "", "Texts that the built-in embedder has embedded.",
@@ -293,6 +334,7 @@ void metrics_page(struct buf *out)
     requests(out);
     latencies(out);
     remotes(out);
+    reflections_page(out);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (values[i].help)
             family(out, values[i].name, values[i].type, values[i].help);

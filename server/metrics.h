@@ -33,6 +33,9 @@ void metrics_remote(struct metrics *m, enum metrics_remote what, enum metrics_ou
 void metrics_tokens(struct metrics *m, int64_t in, int64_t out);
 void metrics_circuit(struct metrics *m, bool open);
 
+/* What came of a reflection, and why; `reason` NULL: it ran. */
+void metrics_reflection(struct metrics *m, const char *outcome, const char *reason);
+
 /* Copies what this loop's parts count, once a turn at most. */
 void metrics_observe(struct metrics *m);
 

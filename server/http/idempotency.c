@@ -15,6 +15,7 @@ enum { CLAIM_GRACE_MS = 5000, CLAIM_TRIES = 2 };
 struct stored {
     const char *key, *request_hash, *content_type, *location, *body, *claim;
     int64_t status, claim_ms;
+    bool passing; /* the answer is not to be kept */
 };
 
 static const struct field stored_fields[] = {
@@ -58,10 +59,18 @@ static enum err replay(struct call *c, const struct rows *r, const char *hash)
 }
 
 /* A refusal is an answer too, and is kept; a failure of ours is not, nor what another configuration would
- * have done. */
+ * have done, nor what only another request stood in the way of. */
 static bool is_refusal(const struct call *c, enum err err)
 {
-    return err_status(err) < 500 && err != ERR_MODEL_NOT_CONFIGURED && !c->retry;
+    return err_status(err) < 500 && err != ERR_MODEL_NOT_CONFIGURED && err != ERR_REFLECTION_RUNNING &&
+           !c->retry;
+}
+
+void idempotency_failed_beside(struct call *c, enum err err)
+{
+    struct stored *claim = c->claim;
+    if (claim && !is_refusal(c, err))
+        claim->passing = true;
 }
 
 static void refuse(struct call *c, enum err err)
@@ -109,10 +118,11 @@ static enum err once(struct call *c)
 static enum err settle(struct call *c)
 {
     struct rows *r;
-    if (!c->claim || !c->reply.status)
+    struct stored *claim = c->claim;
+    if (!claim || claim->passing || !c->reply.status)
         return OK;
-    take_answer(c->claim, c);
-    TRY(db_rows_from(c, &IDEMPOTENCY_SETTLE, stored_fields, c->claim, &r));
+    take_answer(claim, c);
+    TRY(db_rows_from(c, &IDEMPOTENCY_SETTLE, stored_fields, claim, &r));
     if (rows_count(r) == 0)
         return ERR_IDEMPOTENCY_IN_PROGRESS;
     c->settled = true;
@@ -123,14 +133,16 @@ static enum err settle(struct call *c)
 static enum err end_claim(struct call *c, enum err err)
 {
     struct rows *r;
+    const struct stored *claim = c->claim;
     if (err != OK && is_refusal(c, err) && !c->settled) {
         refuse(c, err);
         err = OK;
     }
     if (err == OK && !c->settled)
         err = settle(c);
-    if (err != OK && err != ERR_OUTCOME_UNKNOWN) /* what is settled has no claim any more */
-        (void)!db_rows_from(c, &IDEMPOTENCY_RELEASE, stored_fields, c->claim, &r);
+    if (claim->passing ||
+        (err != OK && err != ERR_OUTCOME_UNKNOWN)) /* what is settled has no claim any more */
+        (void)!db_rows_from(c, &IDEMPOTENCY_RELEASE, stored_fields, claim, &r);
     return err;
 }
 
@@ -158,5 +170,5 @@ static enum err once_claimed(struct call *c)
 
 enum err idempotency_run(struct call *c)
 {
-    return c->route->models ? once_claimed(c) : db_tx(c, once);
+    return call_models(c) ? once_claimed(c) : db_tx(c, once);
 }

@@ -9,4 +9,9 @@
  * by the handler's own transaction, if it has been made by its end, else behind the handler. */
 enum err idempotency_run(struct call *c) must_check;
 
+/* For a handler that asks a model, before it answers: a part of its work failed with `err`, which the answer
+ * tells beside the rest. Where that error alone would not be kept for the key, the answer is not either, so
+ * that the same request can try again. */
+void idempotency_failed_beside(struct call *c, enum err err);
+
 #endif

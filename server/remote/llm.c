@@ -8,6 +8,7 @@
 #include "server/log.h"
 #include "server/metrics.h"
 #include "server/remote/llm_wire.h"
+#include "server/remote/prices.h"
 #include "server/remote/retry.h"
 #include "server/remote/url.h"
 
@@ -21,8 +22,7 @@ struct llm {
     struct llm_options options;
     const char *url, *host, *name;
     const char *headers[MOST_HEADERS];
-    bool priced;
-    struct decimal price_in, price_out;
+    struct prices prices;
 };
 
 static void set_headers(struct llm *m, const char *key)
@@ -32,6 +32,19 @@ static void set_headers(struct llm *m, const char *key)
         m->headers[n++] = arena_fmt(&m->arena, "%s%s", m->wire->key_header, key);
     for (const char *const *h = m->wire->headers; *h; h++)
         m->headers[n++] = *h;
+}
+
+/* The price of the model that the configuration names is a row like those of the others. */
+static void set_prices(struct llm *m, const struct config *config)
+{
+    const char *wrong;
+    struct price own = { .model = config->model_name };
+    (void)prices_read(&m->arena, config->model_prices, &m->prices, &wrong);
+    if (!config->model_price_input[0])
+        return;
+    decimal_parse(config->model_price_input, &own.in);
+    decimal_parse(config->model_price_output, &own.out);
+    m->prices.items[m->prices.count++] = own;
 }
 
 struct llm *llm_open(const struct loop *l)
@@ -48,11 +61,7 @@ struct llm *llm_open(const struct loop *l)
     /* Their newer models refuse the name that all others know. */
     m->options.tokens_name = strcmp(m->host, "api.openai.com") == 0 ? "max_completion_tokens" : "max_tokens";
     set_headers(m, config->model_key);
-    m->priced = config->model_price_input[0] != '\0';
-    if (m->priced) {
-        decimal_parse(config->model_price_input, &m->price_in);
-        decimal_parse(config->model_price_output, &m->price_out);
-    }
+    set_prices(m, config);
     return m;
 }
 
@@ -95,13 +104,13 @@ static enum err refused(struct call *c, const struct remote_answer *r, const str
                        wait);
 }
 
-/* The prices are those of the model that the configuration names. */
 static const char *cost_text(struct call *c, const struct llm *m, const char *asked,
                              const struct llm_reading *reading)
 {
-    if (!m->priced || strcmp(asked, m->name) != 0)
+    const struct price *price = prices_find(&m->prices, asked);
+    if (!price)
         return NULL;
-    struct decimal cost = llm_wire_cost(reading, m->price_in, m->price_out);
+    struct decimal cost = llm_wire_cost(reading, price->in, price->out);
     char text[DECIMAL_TEXT_SIZE];
     decimal_text(cost, text);
     return decimal_is_valid(cost) ? arena_text(&c->arena, text) : NULL;

@@ -130,11 +130,13 @@ static void read_error(struct foreign *f, struct llm_reading *out)
     }
 }
 
-/* Adds one piece; an answer may be made of several. */
+/* Adds one piece; an answer may be made of several. One that says nothing is an answer too. */
 static void add_text(struct buf *all, const char *text)
 {
-    if (text)
-        buf_text(all, text);
+    if (!text)
+        return;
+    buf_room(all, 1);
+    buf_text(all, text);
 }
 
 /* A text, or [{"type":"text","text":"…"}, …]; what it thought is not what it says. */
@@ -216,7 +218,7 @@ bool llm_wire_read(char *body, size_t len, struct arena *arena, struct llm_readi
         else
             foreign_skip(&f);
     }
-    out->text = all.len ? buf_string(&all) : NULL;
+    out->text = all.data ? buf_string(&all) : NULL;
     return foreign_ended(&f);
 }
 

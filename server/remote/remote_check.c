@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#include "core/decimal.h"
 #include "core/embed.h"
 #include "core/utf8.h"
 #include "server/log.h"
+#include "server/remote/prices.h"
 #include "server/remote/url.h"
 
-enum { KEY_MOST = 4096, NAME_MOST = 100, PRICE_MOST = 1000000 };
+enum { KEY_MOST = 4096, NAME_MOST = 100 };
 
 /* It becomes a header. */
 static bool is_key(const char *key)
@@ -31,12 +31,10 @@ static bool is_name(const char *name)
     return true;
 }
 
-/* A number from 0 to `most`, as JSON writes it. */
 static bool is_amount(const char *text, int64_t most)
 {
     struct decimal d;
-    return decimal_parse(text, &d) == DECIMAL_EXACT && decimal_sign(d) >= 0 &&
-           decimal_compare(d, decimal_from_int(most)) <= 0;
+    return price_amount(text, most, &d);
 }
 
 static bool check_url(const char *option, const char *url)
@@ -56,6 +54,33 @@ static bool check_price(const char *option, const char *price)
            log_failure("%s must be a number from 0 to %d, not \"%s\"", option, PRICE_MOST, price);
 }
 
+static bool are_names(const struct prices *prices)
+{
+    for (size_t i = 0; i < prices->count; i++)
+        if (!is_name(prices->items[i].model))
+            return false;
+    return true;
+}
+
+static bool check_prices(const struct config *c)
+{
+    struct arena arena = { 0 };
+    struct prices prices;
+    const char *wrong = "";
+    bool good = true;
+    if (!prices_read(&arena, c->model_prices, &prices, &wrong))
+        good = log_failure(
+            "--model-prices must be NAME=INPUT/OUTPUT for each model once, with prices from 0 to %d: "
+            "\"%s\" is not",
+            PRICE_MOST, wrong);
+    else if (!are_names(&prices))
+        good = log_failure("--model-prices must name models, each with at most %d characters", NAME_MOST);
+    else if (c->model_price_input[0] && prices_find(&prices, c->model_name))
+        good = log_failure("--model-prices has a price of %s, and so has --model-price-input", c->model_name);
+    arena_release(&arena);
+    return good;
+}
+
 /* What says nothing without the setting that it belongs to is a mistake, not a wish. */
 static bool check_alone(const char *needed, const char *option, const char *value)
 {
@@ -69,7 +94,8 @@ static bool check_model(const struct config *c)
                check_alone("--model-api", "--model-key", c->model_key) &&
                check_alone("--model-api", "--model-name", c->model_name) &&
                check_alone("--model-api", "--model-price-input", c->model_price_input) &&
-               check_alone("--model-api", "--model-price-output", c->model_price_output);
+               check_alone("--model-api", "--model-price-output", c->model_price_output) &&
+               check_alone("--model-api", "--model-prices", c->model_prices);
     if (!is_name(c->model_name))
         return log_failure("--model-api %s needs --model-name, of at most %d characters", c->model_api,
                            NAME_MOST);
@@ -83,7 +109,7 @@ static bool check_model(const struct config *c)
         return log_failure("--model-price-input and --model-price-output need each other");
     return check_url("--model-url", c->model_url) && check_key("--model-key", c->model_key) &&
            check_price("--model-price-input", c->model_price_input) &&
-           check_price("--model-price-output", c->model_price_output);
+           check_price("--model-price-output", c->model_price_output) && check_prices(c);
 }
 
 static bool check_embedding(const struct config *c)

@@ -66,7 +66,7 @@ test('a deployment comes back as it was made, without a tick yet', async () => {
     version: 'v1',
     mode: 'live',
     name: 'Desk 1 東京',
-    reflection: { cadence: 'daily', every_n_trades: 7 },
+    reflection: { cadence: 'daily', every_n_trades: 7, model: null },
     created_at: day(5),
     state: NO_STATE,
   });
@@ -82,7 +82,10 @@ test("the server's clock dates a deployment that brings no time, and it needs no
 });
 
 test("the cadence is the deployment's own, else off in a simulation, else the version's", async () => {
-  const reflectionOf = async (changes) => Object.values((await post(changes, { status: 201 })).json.reflection);
+  const reflectionOf = async (changes) => {
+    const { cadence, every_n_trades } = (await post(changes, { status: 201 })).json.reflection;
+    return [cadence, every_n_trades];
+  };
   for (const mode of ['live', 'paper']) assert.deepEqual(await reflectionOf({ mode }), ['daily', 7]);
   assert.deepEqual(await reflectionOf({ mode: 'sim' }), ['off', 7]);
   assert.deepEqual(await reflectionOf({ mode: 'sim', reflection: {} }), ['off', 7]);
@@ -91,6 +94,18 @@ test("the cadence is the deployment's own, else off in a simulation, else the ve
   assert.deepEqual(await reflectionOf({ mode: 'live', reflection: { cadence: 'off' } }), ['off', 7]);
   assert.deepEqual(await reflectionOf({ mode: 'paper', reflection: { cadence: 'per_n_trades', every_n_trades: 1000 } }), ['per_n_trades', 1000]);
   assert.deepEqual(await reflectionOf({ mode: 'live', version: 'v2' }), ['off', 10]);
+});
+
+test('a deployment may ask a model of its own', async () => {
+  for (const model of ['claude-haiku', 'vendor/モデル=1', 'x'.repeat(100), null]) {
+    const { id, reflection } = (await post({ reflection: { model } }, { status: 201 })).json;
+    assert.deepEqual(reflection, { cadence: 'daily', every_n_trades: 7, model });
+    assert.deepEqual((await s.api.get(`/v1/deployments/${id}`, { status: 200 })).json.reflection, reflection);
+  }
+  assert.deepEqual(await refusedFor({ reflection: { model: '' } }), ['reflection.model: too_short']);
+  assert.deepEqual(await refusedFor({ reflection: { model: 'x'.repeat(101) } }), ['reflection.model: too_long']);
+  assert.deepEqual(await refusedFor({ reflection: { model: 'a\nb' } }), ['reflection.model: several_lines']);
+  assert.deepEqual(await refusedFor({ reflection: { model: 4 } }), ['reflection.model: wrong_type']);
 });
 
 test('a retry with the same Idempotency-Key makes nothing, and gets the same answer', async () => {

@@ -102,12 +102,28 @@ test('a question whose time is up is broken off', async () => {
   await service.stop();
 });
 
+const PRICES = '--model-prices must be NAME=INPUT/OUTPUT for each model once, with prices from 0 to 1000000:';
+
 test('settings that make no sense end the start with 1 and one line, without the key', async () => {
   for (const [changes, line] of [
     [{ DAYBOOK_MODEL_NAME: '' }, '--model-api anthropic needs --model-name, of at most 100 characters'],
     [{ DAYBOOK_MODEL_API: '' }, '--model-url is given without --model-api'],
     [{ DAYBOOK_MODEL_URL: 'localhost:80' }, '--model-url must be an http or https URL without user, password or fragment'],
     [{ DAYBOOK_MODEL_PRICE_INPUT: '3$' }, '--model-price-input must be a number from 0 to 1000000, not "3$"'],
+    [{ DAYBOOK_MODEL_PRICES: 'small=1/5,large=3' }, `${PRICES} "large=3" is not`],
+    [{ DAYBOOK_MODEL_PRICES: 'small=1/5,=3/15' }, `${PRICES} "=3/15" is not`],
+    [{ DAYBOOK_MODEL_PRICES: 'small=1/-5' }, `${PRICES} "small=1/-5" is not`],
+    [{ DAYBOOK_MODEL_PRICES: 'small=1/5,,large=3/15' }, `${PRICES} "" is not`],
+    [{ DAYBOOK_MODEL_PRICES: 'small=1/5,small=1/5' }, `${PRICES} "small=1/5" is not`],
+    [{ DAYBOOK_MODEL_PRICES: `${'x'.repeat(101)}=1/5` }, '--model-prices must name models, each with at most 100 characters'],
+    [
+      { DAYBOOK_MODEL_PRICES: 'test-model=1/5', DAYBOOK_MODEL_PRICE_INPUT: '1', DAYBOOK_MODEL_PRICE_OUTPUT: '5' },
+      '--model-prices has a price of test-model, and so has --model-price-input',
+    ],
+    [
+      { ...Object.fromEntries(Object.keys(env).map((name) => [name, ''])), DAYBOOK_MODEL_PRICES: 'small=1/5' },
+      '--model-prices is given without --model-api',
+    ],
     [{ DAYBOOK_MODEL_KEY: `${models.key}\n` }, '--model-key must be visible ASCII characters'],
     [{ DAYBOOK_EMBEDDING_URL: 'http://127.0.0.1:9' }, '--embedding-url needs --embedding-model, of at most 100 characters'],
   ]) {
