@@ -140,6 +140,23 @@ static size_t put_section(struct buf *out, struct budget *b, const char *heading
     return shown;
 }
 
+/* The section of the lessons, or nothing when it does not fit. */
+static void put_lessons(struct buf *out, struct budget *b, const char *text, struct context_shown *shown)
+{
+    if (!text || !*text)
+        return;
+    buf_text(out, text);
+    if (out->data[out->len - 1] != '\n')
+        buf_char(out, '\n');
+    shown->lessons_tokens = tokens_estimate(out->data, out->len);
+    const struct budget before = *b;
+    shown->lessons = pay(b, out->data, out->len) && (before.used == 0 || pay(b, "\n", 1));
+    if (!shown->lessons) {
+        out->len = 0;
+        *b = before;
+    }
+}
+
 static void join(struct buf *out, size_t start, const struct buf *section)
 {
     if (section->len == 0)
@@ -159,12 +176,13 @@ struct context_shown context_text(struct buf *out, const struct context *c, size
 {
     struct context_shown shown = { .risk = true };
     struct budget budget = { .max = max_tokens };
-    struct buf risk = { .arena = out->arena }, closed = risk, open = risk;
+    struct buf risk = { .arena = out->arena }, lessons = risk, closed = risk, open = risk;
     risk_state_text(&risk, &c->risk);
     if (!pay(&budget, risk.data, risk.len)) {
         risk.len = 0;
         shown.risk = false;
     }
+    put_lessons(&lessons, &budget, c->lessons.text, &shown);
     shown.open = put_section(&open, &budget, open_heading, put_open, c->open, c->open_count, c->now_us);
     shown.closed =
         put_section(&closed, &budget, closed_heading, put_closed, c->closed, closed_most(c), c->now_us);
@@ -172,6 +190,7 @@ struct context_shown context_text(struct buf *out, const struct context *c, size
     shown.closed_omitted = c->closed_count - shown.closed;
     shown.tokens = budget.used;
     const size_t start = out->len;
+    join(out, start, &lessons);
     join(out, start, &risk);
     join(out, start, &closed);
     join(out, start, &open);

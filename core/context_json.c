@@ -54,6 +54,19 @@ static void put_list(struct buf *out, const char *key, put_trade *put, const str
     buf_char(out, ']');
 }
 
+void context_lessons_json(struct buf *out, const struct context *c, const struct context_shown *shown)
+{
+    if (!c->lessons.text) {
+        buf_text(out, "null");
+        return;
+    }
+    buf_char(out, '{');
+    json_put_text(out, "note_id", c->lessons.note_id);
+    json_put_text(out, "scope", c->lessons.scope);
+    json_put_text(out, "lessons_hash", c->lessons.hash);
+    buf_fmt(out, ",\"tokens\":%zu,\"shown\":%s}", shown->lessons_tokens, shown->lessons ? "true" : "false");
+}
+
 void context_json(struct buf *out, const struct context *c, const struct context_shown *shown)
 {
     buf_text(out, "{\"recent_activity\":");

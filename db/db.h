@@ -63,6 +63,9 @@ void rows_csv_names(struct buf *out, const struct rows *r);
 /* The page {items, next_cursor} of at most `limit` rows; the statement fetched one more to know whether there
  * is a next one. */
 void rows_page(struct buf *out, struct call *c, const struct rows *r);
+/* The same with items that are more than their row. */
+typedef void rows_item(struct buf *out, const struct rows *r, int row);
+void rows_page_of(struct buf *out, struct call *c, const struct rows *r, rows_item *put);
 /* The cursor that stands after this row (columns _cursor_1 and _cursor_2), as values of a field. */
 void rows_cursor(struct call *c, const struct rows *r, int row, struct cursor_values *values);
 /* A timestamp as answers show it, without quotes. */

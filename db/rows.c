@@ -245,14 +245,21 @@ const char *rows_time(struct arena *arena, const struct rows *r, int row, const 
 
 void rows_page(struct buf *out, struct call *c, const struct rows *r)
 {
+    rows_page_of(out, c, r, rows_json);
+}
+
+void rows_page_of(struct buf *out, struct call *c, const struct rows *r, rows_item *put)
+{
     const struct field *limit = field_find(c->route->fields, "limit");
     int most = (int)*(const int64_t *)(const void *)((const char *)c->in + limit->offset);
     int count = rows_count(r) > most ? most : rows_count(r);
     buf_text(out, "{\"items\":[");
     for (int row = 0; row < count; row++) {
+        if (c->waits)
+            call_breathe(c); /* an item may take a while to make */
         if (row)
             buf_char(out, ',');
-        rows_json(out, r, row);
+        put(out, r, row);
     }
     buf_text(out, "],\"next_cursor\":");
     if (rows_count(r) > most) {

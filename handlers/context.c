@@ -4,17 +4,19 @@
 #include <stdlib.h>
 
 #include "core/money_text.h"
+#include "core/reflect_note.h"
 #include "core/time_text.h"
 #include "core/tokens.h"
 #include "db/db.h"
 #include "handlers/fields.h"
+#include "handlers/recall.h"
 #include "handlers/routes.h"
 #include "handlers/trade_row.h"
 
 enum { USUAL_BYTES = 4096 }; /* of a context's text: room that need not grow */
 
 struct context_in {
-    const char *id, *as_of;
+    const char *id, *as_of, *lessons, *recall;
     int64_t max_tokens, k;
 };
 
@@ -23,10 +25,11 @@ struct context_in {
 #define ID     C(FROM_PATH, KIND_UUID, id, .required = true)
 #define AS_OF  C(FROM_QUERY, KIND_TIME, as_of)
 #define BUDGET C(FROM_QUERY, KIND_INT, max_tokens, .min = 1, .max = 20000, .fallback = "2000"), \
-               C(FROM_QUERY, KIND_INT, k, .min = 0, .max = CONTEXT_TRADES_MAX)
+               C(FROM_QUERY, KIND_INT, k, .min = 0, .max = CONTEXT_TRADES_MAX), \
+               C(FROM_QUERY, KIND_BOOL, lessons, .fallback = "true")
 
 static const struct field risk_state_fields[] = { ID, AS_OF, END_FIELDS };
-static const struct field context_fields[] = { ID, AS_OF, BUDGET, END_FIELDS };
+static const struct field context_fields[] = { ID, AS_OF, BUDGET, C(FROM_QUERY, KIND_TEXT, recall, .min = 1, .max = 2000), END_FIELDS };
 static const struct field snapshot_fields[] = { ID, C(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST), BUDGET, END_FIELDS };
 /* clang-format on */
 
@@ -153,6 +156,20 @@ static enum err risk_state(struct call *c, const struct rows *r)
     return OK;
 }
 
+static struct context_lessons lessons_of(struct call *c, const struct rows *r)
+{
+    const struct context_in *in = c->in;
+    const char *text = rows_text(r, 0, "lessons_text");
+    if (!text || in->lessons[0] == 'f')
+        return (struct context_lessons){ 0 };
+    return (struct context_lessons){
+        .text = note_segment(&c->arena, text),
+        .note_id = rows_text(r, 0, "note_id"),
+        .scope = rows_text(r, 0, "note_scope"),
+        .hash = rows_text(r, 0, "lessons_hash"),
+    };
+}
+
 static enum err context_of(struct call *c, const struct rows *r, struct context *context)
 {
     struct trade *closed, *open;
@@ -161,10 +178,43 @@ static enum err context_of(struct call *c, const struct rows *r, struct context 
     TRY(trade_rows_read(c, rows_text(r, 0, "open"), &open, &context->open_count));
     context->closed = closed;
     context->open = open;
+    context->lessons = lessons_of(c, r);
     return OK;
 }
 
-static enum err context(struct call *c, const struct rows *r)
+/* The last section, in the room that the others have left. */
+static struct recall_shown put_recall(struct buf *text, const struct recall *recall, size_t room)
+{
+    const size_t between = text->len > 0;
+    struct buf section = { .arena = text->arena };
+    if (room <= between)
+        return (struct recall_shown){ 0 };
+    const size_t most = room - between < RECALL_TOKENS ? room - between : RECALL_TOKENS;
+    struct recall_shown shown = recall_text(&section, recall->items, recall->count, &recall->evidence, most);
+    if (!shown.items)
+        return shown;
+    if (between)
+        buf_char(text, '\n');
+    buf_add(text, section.data, section.len);
+    shown.tokens += between;
+    return shown;
+}
+
+static void put_recalled(struct buf *out, struct call *c, const struct recall *recall,
+                         const struct recall_shown *shown)
+{
+    buf_json_key(out, "recall");
+    if (!recall) {
+        buf_text(out, "null");
+        return;
+    }
+    buf_char(out, '{');
+    recall_json(out, c, recall);
+    buf_fmt(out, ",\"shown\":%zu}", shown->items);
+}
+
+/* `recall`: what was found of past situations; NULL: nothing was asked for. */
+static enum err render(struct call *c, const struct rows *r, const struct recall *recall)
 {
     const struct context_in *in = c->in;
     bool enabled = rows_text(r, 0, "memory_enabled")[0] == 't';
@@ -174,6 +224,9 @@ static enum err context(struct call *c, const struct rows *r)
     struct buf text = { .arena = &c->arena }, facts = text;
     buf_room(&text, USUAL_BYTES);
     struct context_shown shown = context_text(&text, &context, (size_t)in->max_tokens);
+    struct recall_shown recalled = { 0 };
+    if (recall)
+        recalled = put_recall(&text, recall, (size_t)in->max_tokens - shown.tokens);
     if (wants_markdown(c))
         return reply_markdown(c, &text);
     struct buf *out = reply_json(c, 200);
@@ -182,8 +235,11 @@ static enum err context(struct call *c, const struct rows *r)
     put_head(out, r, context.now_us);
     buf_json_key(out, "enabled");
     buf_json_bool(out, enabled);
-    put_text(out, &text, shown.tokens);
+    put_text(out, &text, shown.tokens + recalled.tokens);
     buf_fmt(out, ",\"max_tokens\":%lld", (long long)in->max_tokens);
+    buf_json_key(out, "lessons");
+    context_lessons_json(out, &context, &shown);
+    put_recalled(out, c, recall, &recalled);
     context_json(&facts, &context, &shown);
     put_members(out, &facts);
     return OK;
@@ -194,9 +250,27 @@ static enum err risk_state_get(struct call *c)
     return db_render(c, &RISK_STATE_GET, risk_state);
 }
 
+static enum err context(struct call *c, const struct rows *r)
+{
+    return render(c, r, NULL);
+}
+
+static enum err context_with_recall(struct call *c)
+{
+    const struct context_in *in = c->in;
+    struct recall recall;
+    struct rows *r;
+    TRY(db_one(c, &CONTEXT_GET, &r));
+    if (rows_text(r, 0, "memory_enabled")[0] != 't')
+        return context(c, r);
+    TRY(recall_text_at(c, in->id, rows_time(&c->arena, r, 0, "as_of"), in->recall, &recall));
+    return render(c, r, &recall);
+}
+
 static enum err context_get(struct call *c)
 {
-    return db_render(c, &CONTEXT_GET, context);
+    const struct context_in *in = c->in;
+    return in->recall ? context_with_recall(c) : db_render(c, &CONTEXT_GET, context);
 }
 
 static enum err snapshot_context(struct call *c)
@@ -208,7 +282,8 @@ static enum err snapshot_context(struct call *c)
 
 const struct route context_routes[] = {
     { GET, "/v1/deployments/{id}/risk_state", risk_state_get, IN(risk_state_fields), .role = ROLE_READER },
-    { GET, "/v1/deployments/{id}/context", context_get, IN(context_fields), .role = ROLE_READER },
+    { GET, "/v1/deployments/{id}/context", context_get, IN(context_fields), .role = ROLE_READER,
+      .models_with = "recall" },
     { GET, "/v1/decision_snapshots/{id}/context", snapshot_context, IN(snapshot_fields),
       .role = ROLE_READER },
     END_ROUTES,

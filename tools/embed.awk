@@ -89,9 +89,21 @@ function start_part() {
     parts[part] = parts[file "." part] = ""
 }
 
+# A line of a part as another file sees it: the parts in it are still those of its own file.
+function qualified(line,    out, word) {
+    out = ""
+    while (match(line, /\{[a-z_]+\}/)) {
+        word = substr(line, RSTART + 1, RLENGTH - 2)
+        out = out substr(line, 1, RSTART) (word in parts ? file "." : "") word "}"
+        line = substr(line, RSTART + RLENGTH)
+    }
+    return out line
+}
+
 function add_line(line,    at, word, i, split_lines) {
     if (part != "") {
-        parts[part] = parts[file "." part] = parts[part] line "\n"
+        parts[part] = parts[part] line "\n"
+        parts[file "." part] = parts[file "." part] qualified(line) "\n"
         return
     }
     if (family != "") {

@@ -164,6 +164,90 @@ START_TEST(every_budget_is_held_and_the_oldest_trades_go_first)
 }
 END_TEST
 
+/* ---- lessons ---- */
+
+#define LESSONS "## Lessons (signal, not strategy)\n### Sizing\n- Small sizes won: +$3.10 a trade (n=41).\n"
+
+static struct context with_lessons(void)
+{
+    struct context c = full();
+    c.lessons = (struct context_lessons){ .text = LESSONS,
+                                          .note_id = "0190aaaa-0000-7000-8000-000000000001",
+                                          .scope = "skill",
+                                          .hash = "0123456789abcdef" };
+    return c;
+}
+
+START_TEST(lessons_are_the_first_section_and_nothing_else_changes)
+{
+    struct context c = with_lessons();
+    struct context_shown shown;
+    const char *text = text_of(&c, 100000, &shown);
+    ck_assert_str_eq(text, arena_fmt(&arena, LESSONS "\n%s", unit_file(&arena, "context/full.md")));
+    ck_assert_uint_eq(shown.tokens, tokens_estimate(text, strlen(text)));
+    ck_assert(shown.lessons && shown.risk && shown.closed == 4 && shown.open == 2);
+    struct buf json = { .arena = &arena }, facts = json;
+    context_lessons_json(&json, &c, &shown);
+    ck_assert_str_eq(buf_string(&json),
+                     arena_fmt(&arena,
+                               "{\"note_id\":\"0190aaaa-0000-7000-8000-000000000001\",\"scope\":\"skill\","
+                               "\"lessons_hash\":\"0123456789abcdef\",\"tokens\":%zu,\"shown\":true}",
+                               tokens_estimate(LESSONS, strlen(LESSONS))));
+    context_json(&facts, &c, &shown);
+    buf_char(&facts, '\n');
+    ck_assert_str_eq(buf_string(&facts), unit_file(&arena, "context/full.json"));
+    arena_release(&arena);
+}
+END_TEST
+
+START_TEST(lessons_that_end_without_a_newline_are_a_section_too)
+{
+    struct context c = with_lessons();
+    c.lessons.text = "- one";
+    struct context_shown shown;
+    const char *text = text_of(&c, 100000, &shown);
+    ck_assert_msg(strncmp(text, "- one\n\n## Recent activity", 25) == 0, "%s", text);
+    ck_assert_uint_eq(shown.tokens, tokens_estimate(text, strlen(text)));
+    c = (struct context){ .lessons = c.lessons };
+    ck_assert_str_eq(text_of(&c, 100000, &shown), "- one\n");
+    c.lessons.text = NULL;
+    ck_assert_str_eq(text_of(&c, 100000, &shown), "");
+    struct buf json = { .arena = &arena };
+    context_lessons_json(&json, &c, &shown);
+    ck_assert_str_eq(buf_string(&json), "null");
+    arena_release(&arena);
+}
+END_TEST
+
+/* Positions and trades go before them, the activity after them. */
+START_TEST(lessons_are_whole_or_not_there_and_every_budget_is_held)
+{
+    struct context c = with_lessons();
+    struct context_shown shown;
+    text_of(&c, 100000, &shown);
+    size_t all = shown.tokens, with = 0, without = 0;
+    for (size_t max = 0; max <= all; max++) {
+        const char *text = text_of(&c, max, &shown);
+        ck_assert_uint_le(shown.tokens, max);
+        ck_assert_uint_eq(shown.tokens, tokens_estimate(text, strlen(text)));
+        ck_assert_int_eq(shown.lessons, strncmp(text, LESSONS, strlen(LESSONS)) == 0);
+        ck_assert_int_eq(shown.lessons, strstr(text, "signal") != NULL);
+        ck_assert_uint_eq(shown.lessons_tokens, tokens_estimate(LESSONS, strlen(LESSONS)));
+        ck_assert_ptr_null(strstr(text, "\n\n\n"));
+        if (shown.risk && shown.lessons)
+            with++;
+        else if (shown.risk) {
+            without++;
+            ck_assert_uint_eq(with, 0);
+        }
+        arena_release(&arena);
+    }
+    ck_assert_uint_gt(with, 0);
+    ck_assert_uint_gt(without, 0);
+    ck_assert(shown.closed == 4 && shown.open == 2 && shown.risk && shown.lessons);
+}
+END_TEST
+
 START_TEST(no_more_than_thirty_trades_are_shown)
 {
     struct trade many[40];
@@ -338,7 +422,10 @@ START_TEST(foreign_text_stays_in_its_line_and_its_quotes)
 END_TEST
 
 UNIT_MAIN("context", the_sections_are_as_in_the_golden_file, nothing_known_is_nothing_said,
-          every_budget_is_held_and_the_oldest_trades_go_first, no_more_than_thirty_trades_are_shown,
+          every_budget_is_held_and_the_oldest_trades_go_first,
+          lessons_are_the_first_section_and_nothing_else_changes,
+          lessons_that_end_without_a_newline_are_a_section_too,
+          lessons_are_whole_or_not_there_and_every_budget_is_held, no_more_than_thirty_trades_are_shown,
           a_line_is_bounded_whatever_it_holds, a_line_that_is_zero_is_left_out,
           three_in_a_row_are_said_and_two_never,
           rules_are_shown_by_count_and_then_by_name_and_never_without_end,

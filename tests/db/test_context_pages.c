@@ -60,6 +60,23 @@ static void fill(const char *deployment, int count, const char *last)
     arena_release(&arena);
 }
 
+/* `count` notes, a day apart, each superseded by the next one: of a deployment, or (NULL) of the skill. */
+static void fill_notes(const char *deployment, int count, const char *last)
+{
+    struct arena arena = { 0 };
+    run(arena_fmt(
+        &arena,
+        "insert into reflection_notes (owner, id, skill_id, version, deployment_id, status, generated_at, "
+        "superseded_at, lessons_text, content_hash, model_used, created_at) "
+        "select 'local', gen_random_uuid(), 's', '1', %s%s%s, case n when %d then 'active' else 'superseded' "
+        "end, timestamptz '%s' - (%d - n) * interval '1 day', case when n < %d then timestamptz '%s' - (%d - "
+        "n - 1) * interval '1 day' end, repeat('x', 2000), '0123456789abcdef', 'builtin', '2020-01-01' "
+        "from generate_series(1, %d) n",
+        deployment ? "'" : "", deployment ? deployment : "null", deployment ? "'" : "", count, last, count,
+        count, last, count, count));
+    arena_release(&arena);
+}
+
 /* As a fast lane has them: see conn_connect. */
 static void setup(void)
 {
@@ -73,9 +90,12 @@ static void setup(void)
     run("insert into skills (owner, skill_id) values ('local', 's');"
         "insert into skill_versions (owner, skill_id, version, strategy) values ('local', 's', '1', '')");
     fill(BIG, 20000, "2026-06-01");
+    fill_notes(BIG, 2000, "2026-06-01");
     run("vacuum analyze decision_snapshots");
     run("vacuum analyze trade_history");
+    run("vacuum analyze reflection_notes");
     fill(SMALL, 3, "2021-06-01"); /* which no statistics know of */
+    fill_notes(NULL, 500, "2021-05-30");
 }
 
 static void teardown(void)
@@ -135,9 +155,9 @@ START_TEST(the_view_needs_a_few_pages_for_a_large_and_for_a_small_deployment_at_
 {
     static const char *const big[] = { NULL, "2026-06-01", "2026-05-25T12:00:30Z", "2019-01-01" };
     static const char *const small[] = { NULL, "2026-06-01", "2021-06-01", "2019-01-01" };
-    const struct statement *const of_deployment[] = { &RISK_STATE_GET, &CONTEXT_GET };
+    const struct statement *const of_deployment[] = { &RISK_STATE_GET, &CONTEXT_GET, &LESSONS_SEGMENT_GET };
     for (int together = 0; together < 2; together++) {
-        for (size_t s = 0; s < 2; s++)
+        for (size_t s = 0; s < 3; s++)
             for (size_t i = 0; i < 4; i++) {
                 ck_assert_int_lt(pages(of_deployment[s], together, BIG, big[i]), FEW_PAGES);
                 ck_assert_int_lt(pages(of_deployment[s], together, SMALL, small[i]), FEW_PAGES);

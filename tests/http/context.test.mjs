@@ -31,6 +31,8 @@ test('a deployment without a tick has nothing to say, and says it without a toke
     markdown: '',
     tokens: 0,
     max_tokens: 2000,
+    lessons: null,
+    recall: null,
     recent_activity: QUIET,
     recent_trades: [],
     open_positions: [],
