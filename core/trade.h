@@ -42,6 +42,7 @@ struct trade {
     const char *entry_reason;
     const char *entry_snapshot_id;
     const char *entry_regime_tag, *entry_lessons_hash; /* stamped by the caller */
+    const char *situation; /* in words, of a trade that is not stored yet: see core/situation.h */
 
     /* Now; at the close, as it was left. */
     struct quantity size_base;           /* 0 when closed */

@@ -1,10 +1,20 @@
 -- Ticks. What a tick changes is computed from the state as it was read, and stored only while that is still the state: `ticks` says so.
 
--- The open trades are the ledger's own, not those of the last snapshot.
+-- The open trades are the ledger's own, not those of the last snapshot. The lessons are those that were in force at :tick_at, the
+-- deployment's or else its skill's, and stay so until :tick_at comes to lessons_until; without memory it has none.
 -- name: tick_state :read :one
-select d.skill_id, d.version, d.reflection_cadence, d.every_n_trades, a.ticks, a.last_tick_at, a.day_start_equity_usd, a.executed_today,
-    a.realized_today_usd, a.losing_closes, a.closed_since_reflection, note.content_hash as lessons_hash,
-    note.generated_at as reflected_at,
+select d.skill_id, d.version, case when v.memory_enabled then d.reflection_cadence else 'off' end as reflection_cadence, d.every_n_trades,
+    a.ticks, a.last_tick_at, a.day_start_equity_usd, a.executed_today, a.realized_today_usd, a.losing_closes, a.closed_since_reflection,
+    (select x.generated_at from reflection_notes as x
+     where x.owner = d.owner and x.deployment_id = d.id and x.status = 'active') as reflected_at,
+    case when v.memory_enabled then coalesce(own_note.content_hash, skill_note.content_hash) end as lessons_hash,
+    least(
+        (select x.generated_at from reflection_notes as x
+         where x.owner = d.owner and x.deployment_id = d.id and x.generated_at > w.now
+         order by x.generated_at, x.id limit 1),
+        (select x.generated_at from reflection_notes as x
+         where x.owner = d.owner and x.skill_id = d.skill_id and x.version = d.version and x.deployment_id is null and x.generated_at > w.now
+         order by x.generated_at, x.id limit 1)) as lessons_until,
     (select json_agg(t) from (
         select id as trade_id, symbol, side, entry_tick_at, entry_price, entry_size_usd, entry_leverage, entry_reason, entry_snapshot_id,
             entry_regime_tag, entry_lessons_hash, size_base, average_entry_price, realized_so_far_usd, mark_price, mfe_usd, mae_usd, fees_usd
@@ -13,7 +23,9 @@ select d.skill_id, d.version, d.reflection_cadence, d.every_n_trades, a.ticks, a
         order by owner, deployment_id, symbol) as t) as open
 from deployments as d
 join agent_state as a on a.owner = d.owner and a.deployment_id = d.id
-left join reflection_notes as note on note.owner = d.owner and note.deployment_id = d.id and note.status = 'active'
+cross join lateral (select :tick_at::timestamptz as now, 'infinity'::timestamptz as stored, :tick_at::timestamptz as in_force) as w
+{context.version}
+{context.notes}
 where d.owner = :owner and d.id = :id::uuid
 
 -- name: tick_kept :read :one
@@ -70,5 +82,9 @@ with guard as (
         exit_reason text, exit_snapshot_id uuid, holding_minutes numeric, realized_pnl_usd numeric, fees_usd numeric, mfe_usd numeric,
         mae_usd numeric, size_base numeric, average_entry_price numeric, realized_so_far_usd numeric, mark_price numeric,
         last_tick_at timestamptz)
+), described as (
+    insert into situations (owner, trade_id, deployment_id, skill_id, version, entry_tick_at, summary)
+    select g.owner, r.id, g.deployment_id, :skill_id::text, :version::text, r.entry_tick_at, r.situation
+    from guard as g, json_to_recordset(:begun::json) as r (id uuid, entry_tick_at timestamptz, situation text)
 )
 select 1 as stored from guard

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "core/json_put.h"
+#include "core/money_text.h"
+#include "core/situation.h"
 #include "core/time_text.h"
 #include "db/db.h"
+#include "handlers/situation.h"
 #include "handlers/trade_row.h"
 #include "server/id.h"
 
@@ -67,9 +70,9 @@ static struct decimal decimal_column(const struct rows *r, const char *name)
     return d;
 }
 
-enum err ledger_load(struct call *c, const char *deployment_id, struct ledger *l)
+enum err ledger_load(struct call *c, const char *deployment_id, const char *tick_at, struct ledger *l)
 {
-    struct ledger_params params = { .id = deployment_id };
+    struct ledger_params params = { .id = deployment_id, .tick_at = tick_at };
     struct rows *r;
     TRY(db_rows_from(c, &TICK_STATE, param_fields, &params, &r));
     if (rows_count(r) == 0)
@@ -85,6 +88,7 @@ enum err ledger_load(struct call *c, const char *deployment_id, struct ledger *l
         .ticks = int_column(r, "ticks"),
         .base_tick_us = time_column(c, r, "last_tick_at"),
         .reflected_us = time_column(c, r, "reflected_at"),
+        .lessons_until_us = time_column(c, r, "lessons_until"),
         .day_start_equity = decimal_column(r, "day_start_equity_usd"),
         .realized_today = decimal_column(r, "realized_today_usd"),
         .executed_today = int_column(r, "executed_today"),
@@ -95,6 +99,8 @@ enum err ledger_load(struct call *c, const char *deployment_id, struct ledger *l
         .begun.arena = &c->arena,
     };
     l->last_tick_us = l->base_tick_us;
+    if (!rows_text(r, 0, "lessons_until"))
+        l->lessons_until_us = INT64_MAX;
     return trade_rows_read(c, rows_text(r, 0, "open"), &l->open, &l->open_count);
 }
 
@@ -142,6 +148,7 @@ static void put_record(struct buf *list, const struct trade *t, bool closed, boo
         json_put_text(list, "symbol", t->symbol);
         json_put_text(list, "side", trade_side_names[t->side]);
         json_put_entry(list, t);
+        json_put_text(list, "situation", t->situation);
     }
     if (closed) {
         json_put_exit(list, t);
@@ -223,8 +230,16 @@ static void keep_snapshot(struct ledger *l, const struct tick_in *in, const stru
 
 /* ---- applying ---- */
 
+/* As the agent says, or as they were in force. */
+static const char *lessons_of(const struct ledger *l, const struct tick_in *in)
+{
+    if (!in->lessons_hash)
+        return l->lessons_hash;
+    return strcmp(in->lessons_hash, "none") == 0 ? NULL : in->lessons_hash;
+}
+
 /* What only the ledger knows of a trade: its id, and the market and the lessons that it was opened under. */
-static int64_t stamp(struct ledger *l, const struct tick_in *in, int64_t tick_us, struct materialized *m)
+static int64_t stamp(struct ledger *l, const struct tick_in *in, struct materialized *m)
 {
     int64_t closes = 0;
     for (size_t i = 0; i < m->op_count; i++) {
@@ -234,10 +249,42 @@ static int64_t stamp(struct ledger *l, const struct tick_in *in, int64_t tick_us
             continue;
         op->trade.id = id_new(&l->c->arena);
         op->trade.entry_regime_tag = tick_regime(&l->c->arena, in, op->trade.symbol);
-        if (l->reflected_us <= tick_us) /* a backfill knows no note that came later */
-            op->trade.entry_lessons_hash = l->lessons_hash;
+        op->trade.entry_lessons_hash = lessons_of(l, in);
     }
     return closes;
+}
+
+static const char *situation_of(const struct ledger *l, const struct trade *t)
+{
+    struct situation_position *others = arena_alloc(&l->c->arena, l->open_count * sizeof *others);
+    struct situation s = {
+        .symbol = t->symbol,
+        .side = trade_side_names[t->side],
+        .regime = t->entry_regime_tag,
+        .reason = t->entry_reason,
+        .size_usd = t->entry_size_usd,
+        .leverage = t->entry_leverage,
+        .has_time = true,
+        .at_us = t->entry_tick_us,
+        .losing_closes = l->losing_closes,
+        .day_pnl_pct = money_share(l->realized_today, l->day_start_equity),
+        .others = others,
+    };
+    for (size_t i = 0; i < l->open_count; i++)
+        if (&l->open[i] != t)
+            others[s.other_count++] =
+                (struct situation_position){ l->open[i].symbol, trade_side_names[l->open[i].side] };
+    struct buf text = { .arena = &l->c->arena };
+    situation_text(&text, &s);
+    return buf_string(&text);
+}
+
+/* Of the trades that this tick has opened, once it is known what else it has changed. */
+static void describe_begun(struct ledger *l, int64_t tick_us)
+{
+    for (size_t i = 0; i < l->open_count; i++)
+        if (l->open[i].entry_tick_us == tick_us)
+            l->open[i].situation = situation_of(l, &l->open[i]);
 }
 
 enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *answer)
@@ -251,7 +298,7 @@ enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *an
     enum materialize_status status = materialize(arena, l->open, l->open_count, &tick, l->last_tick_us, &m);
     if (status != MATERIALIZED)
         return tick_refusal(l->c, status, m.symbol, "");
-    int64_t closes = stamp(l, in, tick.tick_us, &m);
+    int64_t closes = stamp(l, in, &m);
     (void)decimal_parse(in->portfolio->equity_usd, &equity);
     struct ledger next = *l;
     count_session(&next, &tick, &m, equity);
@@ -260,6 +307,7 @@ enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *an
     *l = next;
     struct buf ops = { .arena = arena }, open = ops, fees = ops;
     l->open = materialize_open_rows(arena, &m, &l->open_count);
+    describe_begun(l, tick.tick_us);
     trade_ops_json(&ops, &m);
     trade_rows_json(&open, l->open, l->open_count);
     trade_fees_json(&fees, &m);
@@ -274,6 +322,7 @@ enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *an
         if (m.ops[i].kind == TRADE_CLOSE)
             keep_trade(l, &m.ops[i].trade, true, tick.tick_us);
     put_answer(answer, &a);
+    l->reflection_due = a.reflection_due;
     l->last_tick_us = tick.tick_us;
     l->last_snapshot_id = tick.snapshot_id;
     l->closed_since_reflection += closes;
@@ -312,11 +361,14 @@ enum err ledger_store(struct ledger *l, bool *stored)
     struct rows *r;
     TRY(db_rows_from(l->c, &TICK_WRITE, param_fields, &params, &r));
     *stored = rows_count(r) == 1;
+    if (*stored && l->begun.len && !l->c->route->lines)
+        situations_embed_later(
+            l->c, &(struct situations_scope){ .id = l->id, .skill_id = l->skill_id, .version = l->version });
     return OK;
 }
 
 enum err ledger_replay(struct call *c, const char *deployment_id, const struct tick_in *in,
-                       struct buf *answer)
+                       struct buf *answer, bool *reflection_due)
 {
     struct ledger_params params = { .id = deployment_id, .tick_at = in->tick_at };
     struct tick tick;
@@ -337,5 +389,6 @@ enum err ledger_replay(struct call *c, const char *deployment_id, const struct t
                         rows_text(r, 0, "reflection_due")[0] == 't',
                         true };
     put_answer(answer, &a);
+    *reflection_due = a.reflection_due;
     return OK;
 }

@@ -5,8 +5,10 @@
 #include "core/time_text.h"
 #include "db/db.h"
 #include "handlers/ledger.h"
+#include "handlers/reflection.h"
 #include "handlers/routes.h"
 #include "server/config.h"
+#include "server/http/idempotency.h"
 
 enum {
     TRIES = 16,                /* of ticks that others overtake */
@@ -18,6 +20,7 @@ enum {
 /* What came of the ticks up to here. */
 struct progress {
     int64_t applied, replayed;
+    bool reflection_due; /* by the last of them */
 };
 
 /* A tick, and the line that it stands in; 0: it is a body of its own. */
@@ -49,6 +52,13 @@ static int64_t tick_us(const struct tick_in *in)
     return us;
 }
 
+/* It can be applied to what is loaded. */
+static bool follows(const struct ledger *l, const struct tick_in *in)
+{
+    const int64_t us = tick_us(in);
+    return us > l->last_tick_us && us < l->lessons_until_us;
+}
+
 /* Applies entries from the first one on, as many as follow each other, against the ledger as it is now; again
  * while other runners change it in between. `done` is how many were stored and answered, also when the one
  * behind them fails. */
@@ -64,15 +74,15 @@ static enum err apply(struct call *c, const char *deployment_id, const struct en
         bool stored = false;
         size_t n = 0;
         forget_problem(c);
-        TRY(ledger_load(c, deployment_id, &l));
+        TRY(ledger_load(c, deployment_id, entries[0].in->tick_at, &l));
         if (tick_us(entries[0].in) <= l.last_tick_us) {
-            TRY(ledger_replay(c, deployment_id, entries[0].in, &answer));
+            TRY(ledger_replay(c, deployment_id, entries[0].in, &answer, &p->reflection_due));
             put_answer(out, &entries[0], &answer);
             p->replayed++;
             *done = 1;
             return OK;
         }
-        for (; n < count && out->len - start < ANSWER_BYTES && tick_us(entries[n].in) > l.last_tick_us; n++) {
+        for (; n < count && out->len - start < ANSWER_BYTES && follows(&l, entries[n].in); n++) {
             answer.len = 0;
             failed = ledger_apply(&l, entries[n].in, &answer);
             if (failed != OK)
@@ -85,6 +95,7 @@ static enum err apply(struct call *c, const char *deployment_id, const struct en
         if (stored) {
             *done = n;
             p->applied += (int64_t)n;
+            p->reflection_due = l.reflection_due;
             return failed;
         }
         out->len = start; /* nothing is acknowledged that is not stored */
@@ -96,12 +107,58 @@ static enum err apply(struct call *c, const char *deployment_id, const struct en
 
 /* ---- one ---- */
 
+/* The tick is stored, whatever becomes of the reflection: that is told beside it. */
+static void put_failure(struct call *c, struct buf *out, enum err err)
+{
+    const bool another = err == ERR_REFLECTION_RUNNING || err == ERR_TIME_ORDER;
+    buf_fmt(out, "{\"outcome\":\"%s\",\"reason\":\"%s\",\"detail\":", another ? "skipped" : "failed",
+            err_code(err));
+    buf_json_string(out, c->problem.detail ? c->problem.detail : err_title(err));
+    buf_char(out, '}');
+    forget_problem(c);
+}
+
+/* Puts what came of the reflection behind the members of the tick's answer. */
+static void reflect_after(struct call *c, const struct tick_in *in, bool due, struct buf *out)
+{
+    const struct reflection_ask ask = { .deployment_id = in->id,
+                                        .as_of = in->tick_at,
+                                        .max_trades = REFLECTION_TRADES_MAX };
+    out->len--; /* the brace */
+    buf_json_key(out, "reflection");
+    const size_t start = out->len;
+    enum err err = due ? reflection_run(c, &ask, out) : OK;
+    if (!due)
+        buf_text(out, "null");
+    if (err != OK) {
+        out->len = start;
+        idempotency_failed_beside(c, err);
+        put_failure(c, out, err);
+    }
+    buf_char(out, '}');
+}
+
+/* Its answer is made elsewhere: what the reply holds is kept for the Idempotency-Key by the transaction of
+ * the reflection, which does not know all of it. */
+static enum err tick_post_and_reflect(struct call *c, const struct entry *entry)
+{
+    struct progress progress = { 0 };
+    struct buf out = { .arena = &c->arena };
+    size_t done;
+    TRY(apply(c, entry->in->id, entry, 1, &out, &progress, &done));
+    reflect_after(c, entry->in, progress.reflection_due, &out);
+    buf_add(reply_json(c, 200), out.data, out.len);
+    return OK;
+}
+
 static enum err tick_post(struct call *c)
 {
     struct tick_in *in = c->in;
     const struct entry entry = { .in = in };
     struct progress progress = { 0 };
     size_t done;
+    if (in->reflect)
+        return tick_post_and_reflect(c, &entry);
     return apply(c, in->id, &entry, 1, reply_json(c, 200), &progress, &done);
 }
 
@@ -203,7 +260,7 @@ static enum err bulk_post(struct call *c)
     struct progress progress = { 0 };
     struct batch batch = { 0 };
     enum err failed = OK, sent = OK;
-    TRY(ledger_load(c, in->id, &found));
+    TRY(ledger_load(c, in->id, c->now, &found));
     TRY(stream_begin(c, "application/x-ndjson"));
     while (failed == OK && sent == OK && !batch.end) {
         struct db_step step;
@@ -227,7 +284,7 @@ static const struct field bulk_fields[] = {
 
 const struct route tick_routes[] = {
     { POST, "/v1/deployments/{id}/ticks", tick_post, .fields = tick_fields, .in_size = sizeof(struct tick_in),
-      .role = ROLE_AGENT, .waits = true },
+      .role = ROLE_AGENT, .waits = true, .models_with = "reflect" },
     { POST, "/v1/deployments/{id}/ticks/bulk", bulk_post, .fields = bulk_fields,
       .in_size = sizeof(struct tick_in), .role = ROLE_AGENT, .waits = true, .lines = true },
     END_ROUTES,

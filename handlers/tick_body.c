@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lessons_hash.h"
 #include "core/regime.h"
 #include "core/sha256.h"
 #include "core/time_text.h"
+#include "handlers/instant.h"
 
 enum { SYMBOL_CHARS = 64, BARS_SYMBOLS = 200, BARS_MOST = 5000 };
-#define AHEAD_US INT64_C(86400000000) /* clocks differ, but not by more than a day */
 
 /* clang-format off */
 #define SYMBOL .min = 1, .max = SYMBOL_CHARS
@@ -66,8 +67,14 @@ static const struct field bars_fields[] = {
     TICK(FROM_BODY, KIND_OBJECT, engine, SUB(engine_fields, struct engine_in)), \
     TICK(FROM_BODY, KIND_MAP, marks, .min = 0, .max = MATERIALIZE_AMOUNTS_MAX, SUB(mark_fields, struct amount_in)), \
     TICK(FROM_BODY, KIND_OBJECTS, fees, .min = 0, .max = MATERIALIZE_AMOUNTS_MAX, SUB(fee_fields, struct amount_in)), \
-    TICK(FROM_BODY, KIND_MAP, bars, .min = 0, .max = BARS_SYMBOLS, SUB(bars_fields, struct bars_in))
-const struct field tick_fields[] = { TICK(FROM_PATH, KIND_UUID, id, .required = true), TICK_BODY, END_FIELDS };
+    TICK(FROM_BODY, KIND_MAP, bars, .min = 0, .max = BARS_SYMBOLS, SUB(bars_fields, struct bars_in)), \
+    TICK(FROM_BODY, KIND_LINE, lessons_hash, .min = 1, .max = LESSONS_HASH_SIZE - 1)
+const struct field tick_fields[] = {
+    TICK(FROM_PATH, KIND_UUID, id, .required = true),
+    TICK(FROM_QUERY, KIND_CHOICE, reflect, .choices = (const char *const[]){ "auto", NULL }),
+    TICK_BODY,
+    END_FIELDS,
+};
 const struct field tick_body_fields[] = { TICK_BODY, END_FIELDS };
 /* clang-format on */
 
@@ -165,6 +172,12 @@ static const struct symbol_amount *read_marks(struct reader *r, const struct obj
     return marks;
 }
 
+/* Of lessons, or "none": the agent had none, whatever note there was. */
+static bool is_lessons_hash(const char *text)
+{
+    return strcmp(text, "none") == 0 || strspn(text, "0123456789abcdef") == LESSONS_HASH_SIZE - 1;
+}
+
 enum err tick_build(struct call *c, const struct tick_in *in, const char *prefix, struct tick *tick)
 {
     static const struct action_in no_action;
@@ -177,11 +190,14 @@ enum err tick_build(struct call *c, const struct tick_in *in, const char *prefix
                                        engine->rule } };
     (void)time_text_parse(in->tick_at, &tick->tick_us);
     (void)time_text_parse(c->now, &now_us);
-    if (tick->tick_us > now_us + AHEAD_US)
-        report(&r, FAULT_IN_THE_FUTURE, "tick_at", "is more than a day ahead of the server's clock");
+    if (tick->tick_us > now_us + INSTANT_AHEAD_US)
+        report(&r, FAULT_IN_THE_FUTURE, "tick_at", INSTANT_AHEAD);
     struct quantity equity = { 0 };
     if (quantity_read(in->portfolio->equity_usd, &equity) == DECIMAL_TOO_LARGE)
         report(&r, FAULT_OUT_OF_RANGE, "portfolio.equity_usd", too_large);
+    if (in->lessons_hash && !is_lessons_hash(in->lessons_hash))
+        report(&r, FAULT_INVALID_CHARACTER, "lessons_hash",
+               "must be 16 lower-case hexadecimal digits, or none");
     read_positions(&r, &in->portfolio->positions, tick);
     tick->marks = read_marks(&r, &in->marks);
     tick->mark_count = in->marks.count;
@@ -221,6 +237,10 @@ void tick_input_json(struct buf *out, const struct tick_in *in)
         const char *json = field_param(tick_body_fields, in, members[i], out->arena);
         buf_json_key(out, members[i]);
         buf_text(out, json ? json : "null");
+    }
+    if (in->lessons_hash) {
+        buf_json_key(out, "lessons_hash");
+        buf_json_string(out, in->lessons_hash);
     }
     buf_char(out, '}');
 }
@@ -289,6 +309,8 @@ const char *tick_content_hash(struct arena *arena, const struct tick_in *in, con
     put_positions(&out, tick);
     put_amounts(&out, "mark", tick->marks, tick->mark_count);
     put_amounts(&out, "fee", tick->fees, tick->fee_count);
+    if (in->lessons_hash)
+        buf_fmt(&out, "lessons\"%s\"\n", in->lessons_hash);
     char *hex = arena_alloc(arena, SHA256_HEX_SIZE);
     sha256_hex(out.data, out.len, hex);
     return hex;

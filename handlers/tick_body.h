@@ -28,7 +28,7 @@ struct bars_in {
 
 struct tick_in {
     const char *id; /* of the deployment */
-    const char *tick_at;
+    const char *tick_at, *lessons_hash, *reflect;
     struct portfolio_in *portfolio;
     struct action_in *proposed_action;
     struct engine_in *engine;
@@ -36,7 +36,7 @@ struct tick_in {
 };
 
 extern const struct field portfolio_fields[];
-extern const struct field tick_fields[];      /* with the id of the path */
+extern const struct field tick_fields[];      /* with what the path and the query say */
 extern const struct field tick_body_fields[]; /* the body alone */
 
 /* Checks what no single field shows, and reports all of it under `prefix` ("" for the body itself): two

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
 import { UNKNOWN_ID } from '../lib/lessons.mjs';
-import { addNote, bytesOf, checkTable, deploy, exact, hashOf, ledgerOf, ledgerSuite, parseExact, post, rowsOf, tickOf, ticksPath } from '../lib/ticks.mjs';
+import { addNote, bytesOf, checkTable, deploy, exact, hashOf, ledgerOf, ledgerSuite, minute, parseExact, post, rowsOf, tickOf, ticksPath } from '../lib/ticks.mjs';
 import { createKey } from '../lib/service.mjs';
 
 const s = ledgerSuite();
@@ -283,8 +283,8 @@ test('what opens is stamped with the lessons of that moment, what is open keeps 
   const second = (await post(s.api, deployment, tickOf(1, held.slice(0, 2)))).json;
   assert.deepEqual(second.open.map((o) => o.entry_lessons_hash), [null, 'aaaaaaaaaaaaaaaa']);
   assert.equal(second.ops.find((op) => op.op === 'open_trade').entry_lessons_hash, 'aaaaaaaaaaaaaaaa');
-  await s.query("UPDATE daybook.reflection_notes SET status = 'superseded', superseded_at = now() WHERE deployment_id = $1", [deployment]);
-  await addNote(s.query, deployment, { hash: 'bbbbbbbbbbbbbbbb' });
+  await s.query("UPDATE daybook.reflection_notes SET status = 'superseded', superseded_at = $2 WHERE deployment_id = $1", [deployment, minute(2)]);
+  await addNote(s.query, deployment, { hash: 'bbbbbbbbbbbbbbbb', at: minute(2) });
   await addNote(s.query, await deploy(s.query), { hash: 'cccccccccccccccc' }); // of another deployment
   await post(s.api, deployment, tickOf(2, held));
   await post(s.api, deployment, tickOf(3));
