@@ -13,7 +13,10 @@ select (select count(*) from episodic_memory m where m.owner = :owner and m.embe
         as outdated,
     (select coalesce(json_agg(json_build_object('model', s.model, 'dim', s.dim, 'entries', s.entries)), '[]')
      from (select model, dim, count(*) as entries from episodic_vectors where owner = :owner group by model, dim order by model, dim) s)
-        as spaces
+        as spaces,
+    (select json_build_object('embedded', count(*) filter (where (s.model, s.dim) = (:model, :dim::int)),
+         'pending', count(*) filter (where s.model is null), 'outdated', count(*) filter (where (s.model, s.dim) <> (:model, :dim::int)))
+     from situations s where s.owner = :owner) as situations
 
 -- name: embeddings_missing_count :slow :one
 select count(*) as missing from episodic_memory m where {missing}

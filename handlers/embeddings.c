@@ -1,4 +1,5 @@
-/* The spaces that entries have vectors in, and the vectors that are missing in the service's own. */
+/* The spaces that entries and situations have vectors in, and the vectors that are missing in the service's
+ * own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,9 +62,31 @@ static enum err embeddings_get(struct call *c)
 
 /* ---- what is missing ---- */
 
+static const char *entry_text(struct arena *arena, const struct rows *r, int row)
+{
+    return episode_embed_text(arena, rows_text(r, row, "question"), rows_text(r, row, "answer"));
+}
+
+static const char *situation_text(struct arena *arena, const struct rows *r, int row)
+{
+    (void)arena;
+    return rows_text(r, row, "summary");
+}
+
+/* What has vectors, in the order in which it gets them. */
+static const struct source {
+    const struct statement *missing_count, *missing, *store;
+    const char *(*text)(struct arena *arena, const struct rows *r, int row);
+} sources[] = {
+    { &EMBEDDINGS_MISSING_COUNT, &EMBEDDINGS_MISSING, &EMBEDDINGS_STORE, entry_text },
+    { &SITUATIONS_MISSING_COUNT, &SITUATIONS_MISSING, &SITUATIONS_STORE, situation_text },
+};
+enum { SOURCES = sizeof sources / sizeof *sources };
+
 struct progress {
+    size_t source; /* the one that is worked on; SOURCES: all are done */
     int64_t embedded, remaining;
-    bool begun, ended;
+    bool begun;
     char at[64], id[64]; /* the last one that was tried */
 };
 
@@ -84,14 +107,14 @@ static void set_vectors(struct call *c, struct embeddings_in *in, const struct r
     in->vectors = buf_string(&out);
 }
 
-static enum err embed_rows(struct call *c, struct embeddings_in *in, const struct rows *r)
+static enum err embed_rows(struct call *c, struct embeddings_in *in, const struct source *source,
+                           const struct rows *r)
 {
     const size_t count = (size_t)rows_count(r);
     const char **texts = arena_alloc(&c->arena, count * sizeof *texts);
     float *vectors = arena_alloc(&c->arena, count * (size_t)in->dim * sizeof *vectors);
     for (size_t i = 0; i < count; i++)
-        texts[i] =
-            episode_embed_text(&c->arena, rows_text(r, (int)i, "question"), rows_text(r, (int)i, "answer"));
+        texts[i] = source->text(&c->arena, r, (int)i);
     TRY(embedder_embed(c, texts, count, vectors));
     set_vectors(c, in, r, vectors);
     return OK;
@@ -105,6 +128,12 @@ static void go_on_behind(struct embeddings_in *in, struct progress *p, const str
     in->cursor = (struct cursor_values){ 2, { p->at, p->id } };
 }
 
+static void go_on_with_next(struct embeddings_in *in, struct progress *p)
+{
+    p->source++;
+    in->cursor = (struct cursor_values){ 0 };
+}
+
 static enum err begin(struct call *c, struct progress *p)
 {
     if (p->begun)
@@ -116,19 +145,23 @@ static enum err begin(struct call *c, struct progress *p)
 /* One batch: read, embedded, stored and told. Nothing is held while it is embedded. */
 static enum err rebuild_batch(struct call *c, struct embeddings_in *in, struct progress *p)
 {
+    const struct source *source = &sources[p->source];
     struct rows *r, *stored;
     in->limit =
         in->max != FIELD_NO_INT && in->max - p->embedded < in->batch ? in->max - p->embedded : in->batch;
-    TRY(db_rows(c, &EMBEDDINGS_MISSING, &r));
-    p->ended = rows_count(r) < in->limit;
+    TRY(db_rows(c, source->missing, &r));
+    if (rows_count(r))
+        go_on_behind(in, p, r);
+    if (rows_count(r) < in->limit)
+        go_on_with_next(in, p);
     if (!rows_count(r))
         return OK;
-    go_on_behind(in, p, r);
-    TRY(embed_rows(c, in, r));
-    TRY(db_rows(c, &EMBEDDINGS_STORE, &stored));
+    TRY(embed_rows(c, in, source, r));
+    TRY(db_rows(c, source->store, &stored));
     p->embedded += rows_count(stored);
     p->remaining -= rows_count(stored);
-    p->ended |= in->max != FIELD_NO_INT && p->embedded >= in->max;
+    if (in->max != FIELD_NO_INT && p->embedded >= in->max)
+        p->source = SOURCES;
     TRY(begin(c, p));
     struct buf out = { .arena = &c->arena };
     buf_fmt(&out, "{\"embedded\":%d,\"failed\":%d,\"remaining\":%lld}\n", rows_count(stored),
@@ -139,8 +172,11 @@ static enum err rebuild_batch(struct call *c, struct embeddings_in *in, struct p
 static enum err count_missing(struct call *c, struct progress *p)
 {
     struct rows *r;
-    TRY(db_one(c, &EMBEDDINGS_MISSING_COUNT, &r));
-    p->remaining = strtoll(rows_text(r, 0, "missing"), NULL, 10);
+    p->remaining = 0;
+    for (size_t i = 0; i < SOURCES; i++) {
+        TRY(db_one(c, sources[i].missing_count, &r));
+        p->remaining += strtoll(rows_text(r, 0, "missing"), NULL, 10);
+    }
     return OK;
 }
 
@@ -165,7 +201,7 @@ static enum err embeddings_rebuild(struct call *c)
     struct embeddings_in *in = with_space(c);
     struct progress p = { 0 };
     enum err err = count_missing(c, &p);
-    while (err == OK && !p.ended) {
+    while (err == OK && p.source < SOURCES) {
         struct db_step step;
         call_breathe(c);
         db_step_begin(c, &step);

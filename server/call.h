@@ -36,8 +36,9 @@ struct route {
     bool safe; /* a POST that only reads, or that goes on where it was broken off: no Idempotency-Key is kept
                 */
     bool models; /* it asks a model: its time-out is longer, and it holds no transaction while it waits */
-    bool lines;  /* its body is NDJSON of up to max_bulk_bytes, read with body_line as a coroutine; each line
-                    is answered by itself, so no Idempotency-Key is kept */
+    const char *models_with; /* it waits and asks a model when this parameter is in the query */
+    bool lines; /* its body is NDJSON of up to max_bulk_bytes, read with body_line as a coroutine; each line
+                   is answered by itself, so no Idempotency-Key is kept */
 };
 
 #define END_ROUTES { .path = NULL }
@@ -86,6 +87,11 @@ struct call {
     void *claim;            /* on its Idempotency-Key, where the answer is stored by its own transaction */
     bool settled;           /* which has happened */
 
+    /* Work in passing, set by a handler that waits: done when the answer has been given and the loop has had
+     * nothing else to do for a while, so perhaps never. */
+    void (*afterwards)(struct call *c);
+    void *afterwards_of;
+
     /* kept by db/ */
     struct rows *rows;                         /* everything it was given, released with the call */
     struct op *op;                             /* the statement it waits for */
@@ -97,6 +103,8 @@ struct call {
     bool retry; /* its transaction failed only because of others, and may run again */
 };
 
+/* It may ask a model. */
+bool call_models(const struct call *c);
 /* How long it may take. */
 int64_t call_limit_ms(const struct call *c);
 

@@ -278,6 +278,7 @@ static void begin(struct exchange *x, const char *method)
     struct call *c = &x->call;
     headers_read(x);
     x->stage = STAGE_BODY;
+    x->http->begun++;
     list(x);
     x->timer.fire = on_time_up;
     start_timer(x);
@@ -492,6 +493,7 @@ void http_run(struct http *h)
 void http_drain(struct http *h)
 {
     h->draining = true;
+    quiet_end(h);
     int fd = MHD_quiesce_daemon(h->mhd);
     if (fd >= 0)
         close(fd);

@@ -51,10 +51,20 @@ size_t call_body_limit(const struct call *c)
     return (size_t)(c->route && c->route->lines ? config->max_bulk_bytes : config->max_body_bytes);
 }
 
+bool call_models(const struct call *c)
+{
+    if (!c->route || c->route->models || !c->route->models_with)
+        return c->route && c->route->models;
+    for (size_t i = 0; i < c->uri.query.count; i++)
+        if (strcmp(c->uri.query.items[i].name, c->route->models_with) == 0)
+            return true;
+    return false;
+}
+
 int64_t call_limit_ms(const struct call *c)
 {
     const struct config *config = c->loop->config;
-    return config->request_timeout_ms + (c->route && c->route->models ? config->model_timeout_ms : 0);
+    return config->request_timeout_ms + (call_models(c) ? config->model_timeout_ms : 0);
 }
 
 static bool is_type(const char *content_type, const char *type)
@@ -173,6 +183,8 @@ static void run_coroutine(void *arg)
         err = ERR_INTERNAL;
     }
     call_answer(c, err);
+    if (err == OK && c->afterwards && exchange_is_quiet(c))
+        c->afterwards(c);
     exchange_finished(c);
 }
 
@@ -183,7 +195,7 @@ static void work(struct call *c)
         call_answer(c, err);
         return;
     }
-    if (is_once(c) || c->route->waits || c->route->lines) {
+    if (is_once(c) || c->route->waits || c->route->lines || call_models(c)) {
         c->waits = true;
         coro_start(run_coroutine, c);
         return;

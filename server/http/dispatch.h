@@ -15,6 +15,9 @@ void call_run(struct call *c);
 
 /* The edge of dispatch to the HTTP daemon: the call's answer is complete, or its stream begins. */
 void exchange_answered(struct call *c);
+/* Waits, when the answer has been given, until the loop has had nothing else to do for a while. False: it
+ * never had, the service stops, or another call waits for that already. */
+bool exchange_is_quiet(struct call *c);
 /* A call that waits has ended for good: its memory may go. */
 void exchange_finished(struct call *c);
 

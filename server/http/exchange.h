@@ -57,9 +57,14 @@ struct http {
     bool draining, wanted; /* wanted: there is something for the daemon to do in this turn */
     bool abandoned;        /* those that still work are to end */
     int listen_fd;
-    int patient;    /* how many are */
-    int64_t ran_us; /* when the daemon ran last */
+    int patient;         /* how many are */
+    int64_t ran_us;      /* when the daemon ran last */
+    int64_t begun;       /* requests since the start */
+    struct quiet *quiet; /* the one that waits until there is nothing else to do */
 };
+
+/* The end of that waiting, because the service stops: see quiet.c. */
+void quiet_end(struct http *h);
 
 /* See headers.c. */
 void headers_read(struct exchange *x);

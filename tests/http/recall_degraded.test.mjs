@@ -1,0 +1,99 @@
+// Recalling while an embedding endpoint is configured: it is asked by recalls alone, and when it is away words are compared.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { makeClient } from '../lib/client.mjs';
+import { deploy } from '../lib/ledger.mjs';
+import { startModelServer, status } from '../lib/model_server.mjs';
+import { until } from '../lib/processes.mjs';
+import { postTrades, postTradesAtOnce, recall } from '../lib/situations.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const models = await startModelServer({ dimension: 32, synonyms: { surge: 'breakout' } });
+const s = suite({ env: models.embeddingEnv(), args: ['--loops', '1'] });
+after(() => models.close());
+
+const away = () => models.embeddings.always(status(401)); // a refusal is not repeated, so that it is quick
+const TRADES = [
+  { symbol: 'BTC', reason: 'volume breakout', percent: 1 },
+  { symbol: 'ETH', reason: 'funding extreme', percent: -1 },
+];
+
+/** A simulation with the trades. */
+async function traded() {
+  const { id } = await deploy(s.api, { mode: 'sim' });
+  await postTrades(s.api, id, TRADES);
+  return id;
+}
+
+/** The endpoint works, and is asked again. */
+async function back(id) {
+  models.embeddings.reset();
+  await until(async () => (await recall(s.api, id, { text: 'anything' })).degraded === null, 'the endpoint is asked again');
+}
+
+test('ticks never ask the endpoint; the recall does, for the situations and the question', async () => {
+  models.embeddings.reset();
+  const id = await traded();
+  assert.equal(models.embeddings.requests.length, 0);
+  const { items, model, pending } = await recall(s.api, id, { text: 'volume surge' });
+  assert.deepEqual([items[0].symbol, model, pending], ['BTC', 'test-embedding', 0]);
+  assert.equal(models.embeddings.requests.flatMap(({ body }) => body.input).length, 3);
+});
+
+test('a bulk leaves them waiting, and the next recall embeds 32 of them, newest first', async () => {
+  models.embeddings.reset();
+  const { id } = await deploy(s.api, { mode: 'sim' });
+  const many = Array.from({ length: 36 }, (_, i) => ({ from: i / 10, hours: 0.05, reason: `breakout ${i}` }));
+  await postTradesAtOnce(s.api, id, many);
+  const first = await recall(s.api, id, { text: 'breakout' });
+  assert.deepEqual([first.compared, first.pending], [32, 4]);
+  const left = await s.query('select summary from daybook.situations where deployment_id = $1 and vector is null order by entry_tick_at', [id]);
+  assert.deepEqual(left.map((row) => row.summary.slice(-10)), [0, 1, 2, 3].map((n) => `breakout ${n}`));
+  const second = await recall(s.api, id, { text: 'breakout' });
+  assert.deepEqual([second.compared, second.pending], [36, 0]);
+});
+
+test('while it is away words are compared, and it is said; what waits is filled when it is back', async () => {
+  const id = await traded();
+  away();
+  const { degraded, model, pending, items, effective_sample_size, markdown } = await recall(s.api, id, { text: 'a volume breakout again' });
+  assert.deepEqual({ degraded, model, pending }, { degraded: 'embedder_unavailable', model: null, pending: 2 });
+  assert.deepEqual(items.map(({ symbol, similarity }) => [symbol, similarity]), [['BTC', 1]]);
+  assert.equal(effective_sample_size, 1);
+  assert.match(markdown, /^## Similar past situations\n/);
+  assert.deepEqual((await recall(s.api, id, { text: 'an unrelated sandwich' })).items, []);
+  assert.deepEqual((await recall(s.api, id, { text: 'of the' })).items, [], 'words that say nothing find nothing');
+  await back(id);
+  const again = await recall(s.api, id, { text: 'volume surge' });
+  assert.deepEqual([again.degraded, again.pending, again.compared], [null, 0, 2]);
+});
+
+test('the share of words has the floor too, and respects filters and as_of', async () => {
+  const id = await traded();
+  away();
+  const found = async (body) => (await recall(s.api, id, { text: 'volume breakout or extreme wind', ...body })).items.map(({ symbol, similarity }) => [symbol, similarity]);
+  assert.deepEqual(await found({}), [['BTC', 0.5]], 'two of four words, and one of four');
+  assert.deepEqual(await found({ min_similarity: 0.2 }), [['BTC', 0.5], ['ETH', 0.25]]);
+  assert.deepEqual(await found({ min_similarity: 0.2, symbol: 'ETH' }), [['ETH', 0.25]]);
+  assert.deepEqual(await found({ min_similarity: 0.2, scope: 'skill' }), [['BTC', 0.5], ['ETH', 0.25]]);
+  assert.deepEqual(await found({ min_similarity: 0.2, as_of: '2026-06-04T11:00:00Z' }), [['BTC', 0.5]]);
+  await back(id);
+});
+
+test('when the model of the configuration changes, what it finds is what was rebuilt', async () => {
+  const id = await traded();
+  await back(id);
+  const service = await s.another({ env: models.embeddingEnv({ DAYBOOK_EMBEDDING_MODEL: 'newer-embedding' }) });
+  const api = makeClient(service.base);
+  try {
+    const before = await recall(api, id, { text: 'volume surge' });
+    assert.deepEqual([before.model, before.compared, before.outdated, before.items], ['newer-embedding', 0, 2, []]);
+    const { text } = await api.post('/v1/embeddings/rebuild', {}, { status: 200 });
+    assert.equal(JSON.parse(text.trimEnd().split('\n').at(-1)).remaining, 0);
+    const after_ = await recall(api, id, { text: 'volume surge' });
+    assert.deepEqual([after_.compared, after_.outdated, after_.items[0].symbol], [2, 0, 'BTC']);
+  } finally {
+    api.close();
+    await service.stop();
+  }
+});
