@@ -21,5 +21,10 @@ extern const struct route episodic_search_routes[];
 extern const struct route embeddings_routes[];
 extern const struct route research_routes[];
 extern const struct route savings_routes[];
+extern const struct route reflection_routes[];
+extern const struct route reflection_note_routes[];
+extern const struct route lessons_segment_routes[];
+extern const struct route recall_routes[];
+extern const struct route ab_routes[];
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "core/ab.h"
+#include "core/ab_draw.h"
 #include "tests/core/unit.h"
 
 enum { SKILLS = 1000, REVISIONS = 6, TRADES = 30 };
@@ -24,7 +25,7 @@ static double trade(double edge)
 
 START_TEST(a_group_is_summarised)
 {
-    const double values[] = { 10, -5, 20, -5, 0, 10 };
+    const double values[] = { -5, -5, 0, 10, 10, 20 };
     double scratch[6];
     struct ab_summary s = ab_summarise(values, 6, 1, scratch);
     ck_assert_uint_eq(s.count, 6);
@@ -47,16 +48,83 @@ START_TEST(what_cannot_be_known_is_no_number)
 }
 END_TEST
 
-START_TEST(the_order_of_the_trades_changes_nothing_and_the_seed_is_all_the_chance)
+START_TEST(the_seed_is_all_the_chance)
 {
-    double forward[50], backward[50], scratch[50];
-    for (int i = 0; i < 50; i++)
-        forward[i] = backward[49 - i] = trade(0);
-    struct ab_summary a = ab_summarise(forward, 50, 7, scratch), b = ab_summarise(backward, 50, 7, scratch);
-    ck_assert_double_eq(a.low, b.low);
-    ck_assert_double_eq(a.high, b.high);
-    ck_assert_double_ne(a.low, ab_summarise(forward, 50, 8, scratch).low);
-    ck_assert_uint_ne(ab_seed(forward, 50, 0), ab_seed(backward, 50, 0));
+    static double values[5000], scratch[5000];
+    const size_t counts[] = { 50, 5000 }; /* one by one, and in blocks */
+    for (int n = 0; n < 2; n++) {
+        for (size_t i = 0; i < counts[n]; i++)
+            values[i] = trade(0);
+        ab_sort(values, counts[n], scratch);
+        struct ab_summary a = ab_summarise(values, counts[n], 7, scratch),
+                          b = ab_summarise(values, counts[n], 7, scratch);
+        ck_assert_mem_eq(&a, &b, sizeof a);
+        ck_assert_double_ne(a.low, ab_summarise(values, counts[n], 8, scratch).low);
+    }
+    ck_assert_uint_ne(ab_seed(values, 50, 0), ab_seed(values + 1, 50, 0));
+}
+END_TEST
+
+/* What is drawn is always one of them, whatever the numbers around them are. */
+START_TEST(draws_stay_inside)
+{
+    double room[66];
+    uint64_t seed = 9;
+    for (size_t count = 1; count <= 64; count++)
+        for (int times = 0; times < 200; times++) {
+            double *values = room + 1, total = 0, rest, half = (double)(count / 2);
+            for (size_t i = 0; i < 66; i++)
+                room[i] = i == 0 || i > count ? NAN : 1;
+            HOLDS(ab_resample(values, count, &seed) == 1);
+            const struct ab_draw d = { values, count, count / 2, 0.5 };
+            HOLDS(ab_draw(&d, &seed) == half + 0.5);
+            const size_t blocks = ab_blocks(values, count, 3, &seed, &rest);
+            for (size_t i = 0; i < blocks; i++)
+                total += values[i];
+            HOLDS(blocks == count / 3 && total == (double)(3 * blocks) && rest == (double)(count % 3));
+            HOLDS(isnan(room[0]) && (count == 64 || isnan(room[count + 1])));
+        }
+}
+END_TEST
+
+/* Each of ten values is drawn as often as any other, in each place. */
+START_TEST(draws_are_even)
+{
+    enum { TIMES = 100000 };
+    double values[10];
+    int drawn[10] = { 0 };
+    uint64_t seed = 10;
+    for (int i = 0; i < 10; i++)
+        values[i] = 1 << i;
+    for (int times = 0; times < TIMES; times++) {
+        const struct ab_draw d = { values, 10, 3, 0 };
+        for (int i = 0, sum = (int)ab_draw(&d, &seed); i < 10; i++)
+            drawn[i] += sum >> i & 1;
+    }
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_le(abs(drawn[i] - TIMES * 3 / 10), 700); /* the standard deviation is 145 */
+}
+END_TEST
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+START_TEST(any_numbers_are_put_in_order)
+{
+    double values[3000], wanted[3000], scratch[3000];
+    for (int i = 0; i < 3000; i++)
+        values[i] = i % 7 ? ldexp(chance() - 0.5, i % 200 - 100) : i % 2 ? -0.0 : i - 1500;
+    memcpy(wanted, values, sizeof wanted);
+    qsort(wanted, 3000, sizeof *wanted, ascending);
+    ab_sort(values, 3000, scratch);
+    for (int i = 0; i < 3000; i++) {
+        HOLDS(values[i] == wanted[i]);
+        HOLDS(values[i] != 0 || !signbit(values[i]));
+    }
+    ab_sort(values, 0, scratch);
 }
 END_TEST
 
@@ -68,6 +136,67 @@ START_TEST(a_small_difference_has_its_exact_p)
     ck_assert_double_eq_tol(p, 0.1, 0.05);
     ck_assert_double_eq(p, ab_difference_p(b, 3, a, 3, 3, scratch));
     ck_assert_double_eq(ab_difference_p(a, 3, a, 3, 3, scratch), 1);
+}
+END_TEST
+
+/* Sums of equal numbers differ by what is rounded off, which is no difference: neither small nor sure. */
+START_TEST(what_differs_by_rounding_alone_does_not_differ)
+{
+    enum { MOST = 20000 };
+    static double a[MOST], b[MOST], scratch[2 * MOST];
+    static const double values[] = { 0.1, -0.3, 1e9 / 3, -1e-7 / 3, 0 };
+    static const size_t counts[][2] = {
+        { 20, 20 }, { 100, 133 }, { 200, 300 }, { 20, MOST }, { MOST, 7001 }
+    };
+    for (size_t v = 0; v < sizeof values / sizeof *values; v++)
+        for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
+            for (int last_bits = 0; last_bits < 2; last_bits++) {
+                for (size_t i = 0; i < MOST; i++) {
+                    a[i] = values[v];
+                    b[i] = last_bits && a[i] != 0 ? nextafter(values[v], i % 3 ? 1e300 : -1e300) : values[v];
+                }
+                ck_assert_double_eq(ab_difference_p(a, counts[n][0], b, counts[n][1], n, scratch), 1);
+            }
+}
+END_TEST
+
+/* The same share of each size, as it is computed from the size. */
+START_TEST(a_constant_that_was_divided_out_is_constant)
+{
+    double a[200], b[300], scratch[500];
+    for (int i = 0; i < 200; i++)
+        a[i] = -0.1 * (1 + 1e-16 * (i % 3));
+    for (int i = 0; i < 300; i++)
+        b[i] = 100 * (-0.001 * (1000 + i)) / (1000.0 + i);
+    ck_assert_double_eq(ab_difference_p(a, 200, b, 300, 1, scratch), 1);
+}
+END_TEST
+
+/* What takes long is done in pieces, which come to the same. */
+START_TEST(intervals_and_p_values_are_found_piece_by_piece)
+{
+    enum { COUNT = 900 };
+    static double a[COUNT], b[COUNT], scratch[2 * COUNT];
+    struct ab_difference d;
+    struct ab_summing s;
+    int of_difference = 1, of_summary = 1;
+    chance_state = 13;
+    for (int i = 0; i < COUNT; i++) {
+        a[i] = trade(0);
+        b[i] = trade(4);
+    }
+    ab_sort(a, COUNT, scratch);
+    ab_difference_begin(&d, a, COUNT, b, COUNT, 3, scratch);
+    while (!ab_difference_step(&d))
+        of_difference++;
+    ck_assert_int_gt(of_difference, 5);
+    ck_assert_double_eq(d.p, ab_difference_p(a, COUNT, b, COUNT, 3, scratch));
+    ab_summing_begin(&s, a, COUNT, 3, scratch);
+    while (!ab_summing_step(&s))
+        of_summary++;
+    ck_assert_int_gt(of_summary, 3);
+    const struct ab_summary whole = ab_summarise(a, COUNT, 3, scratch);
+    ck_assert_mem_eq(&s.out, &whole, sizeof whole);
 }
 END_TEST
 
@@ -148,6 +277,7 @@ START_TEST(the_interval_holds_the_truth)
     for (int i = 0; i < 300; i++) {
         for (int n = 0; n < 100; n++)
             values[n] = trade(0);
+        ab_sort(values, 100, scratch);
         struct ab_summary s = ab_summarise(values, 100, ab_seed(values, 100, 0), scratch);
         held += s.low <= 0 && s.high >= 0;
     }
@@ -157,8 +287,9 @@ START_TEST(the_interval_holds_the_truth)
 }
 END_TEST
 
-UNIT_MAIN("ab", a_group_is_summarised, what_cannot_be_known_is_no_number,
-          the_order_of_the_trades_changes_nothing_and_the_seed_is_all_the_chance,
-          a_small_difference_has_its_exact_p, many_comparisons_are_corrected_by_holm,
+UNIT_MAIN("ab", a_group_is_summarised, what_cannot_be_known_is_no_number, the_seed_is_all_the_chance,
+          any_numbers_are_put_in_order, draws_stay_inside, draws_are_even, a_small_difference_has_its_exact_p,
+          what_differs_by_rounding_alone_does_not_differ, intervals_and_p_values_are_found_piece_by_piece,
+          a_constant_that_was_divided_out_is_constant, many_comparisons_are_corrected_by_holm,
           without_an_effect_at_most_one_skill_in_twenty_shows_one,
           a_planted_effect_is_found_and_the_power_is_told, the_interval_holds_the_truth)
