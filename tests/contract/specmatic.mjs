@@ -28,21 +28,28 @@ function simplified() {
   for (const item of Object.values(paths))
     for (const operation of Object.values(item)) leaveOut(operation, ['RequestId', 'IfNoneMatch', 'IdempotencyKey', 'Cursor']);
   delete paths['/v1/episodic/search'];
+  delete paths['/v1/deployments/{id}/recall'];
   leaveOut(paths['/v1/lessons'].get, ['TagsAll', 'Since', 'Until']);
   const exported = paths['/v1/lessons/export'].get;
   exported.parameters = [{ ...exported.parameters.find((p) => p.name === 'format'), schema: { type: 'string', enum: ['jsonl'] } }];
   delete exported.responses[200].content['text/markdown'];
   delete paths['/v1/lessons/block'].get.responses[200].content['text/plain'];
   delete paths['/v1/skills/{skill_id}/versions/{version}'].put.responses[200];
-  for (const path of ['/v1/deployments/{id}/risk_state', '/v1/deployments/{id}/context', '/v1/decision_snapshots/{id}/context'])
+  for (const path of ['risk_state', 'context', 'lessons_segment'].map((name) => `/v1/deployments/{id}/${name}`).concat('/v1/decision_snapshots/{id}/context'))
     delete paths[path].get.responses[200].content['text/markdown'];
   const snapshots = paths['/v1/decision_snapshots'].get;
   snapshots.parameters = snapshots.parameters.filter((p) => !['engine_rule', 'action_kind', 'since', 'until'].includes(p.name));
+  const notes = paths['/v1/reflection_notes'].get;
+  notes.parameters = notes.parameters.filter((p) => !['version', 'scope', 'since', 'until'].includes(p.name));
+  delete paths['/v1/reflection_notes/{id}/promote'].post.responses[200];
   for (const path of ['/v1/trade_history', '/v1/trade_history/stats', '/v1/trade_history/export']) leaveOut(paths[path].get, TRADE_FILTERS);
   const trades = paths['/v1/trade_history/export'].get;
   trades.parameters = [{ ...trades.parameters.find((p) => p.name === 'format'), schema: { type: 'string', enum: ['ndjson'] } }];
   delete trades.responses[200].content['text/csv'];
   delete paths['/v1/trade_history/{id}'];
+  const compared = paths['/v1/skills/{skill_id}/ab'].get;
+  leaveOut(compared, TRADE_FILTERS);
+  compared.parameters = compared.parameters.filter((p) => !['since', 'until'].includes(p.name));
   for (const path of ['/v1/deployments/{id}/ticks', '/v1/deployments/{id}/ticks/bulk', '/v1/materialize']) delete paths[path];
   for (const path of ['/v1/episodic/bulk', '/v1/episodic/should_rerun', '/v1/episodic/restore']) delete paths[path];
   delete paths['/v1/episodic'].post;
@@ -77,11 +84,11 @@ function distinctQuery(target) {
   const [path, query] = target.split('?');
   if (!query) return target;
   const pairs = query.split('&');
-  const lists = ['tags', 'tags_all'].flatMap((name) => {
+  const lists = ['tags', 'tags_all', 'suppress'].flatMap((name) => {
     const values = pairs.filter((pair) => pair.startsWith(`${name}=`)).flatMap((pair) => pair.slice(name.length + 1).split(/,|%2C/i));
     return values.length ? [`${name}=${distinct(values).join(',')}`] : [];
   });
-  return `${path}?${[...pairs.filter((pair) => !/^tags(_all)?=/.test(pair)), ...lists].join('&')}`;
+  return `${path}?${[...pairs.filter((pair) => !/^(tags|tags_all|suppress)=/.test(pair)), ...lists].join('&')}`;
 }
 function distinctBody(text) {
   try {
@@ -100,7 +107,7 @@ const withSkill = {
       ? target
       : target
           .replace(new RegExp(`^(/v1/skills/)${NAME}(/versions/)${NAME}(?=$|[?])`), `$1${SKILL.skill_id}$2${SKILL.version}`)
-          .replace(new RegExp(`^(/v1/skills/)${NAME}(/versions)(?=$|[?])`), `$1${SKILL.skill_id}$2`),
+          .replace(new RegExp(`^(/v1/skills/)${NAME}(/versions|/ab)(?=$|[?])`), `$1${SKILL.skill_id}$2`),
   body: (target, text) =>
     target === '/v1/deployments' ? text.replace(new RegExp(`"(skill_id|version)":\\s*"${NAME}"`, 'g'), (_, key) => `"${key}":"${SKILL[key]}"`) : text,
 };
@@ -109,11 +116,24 @@ const makeDeployment = (write) => write('POST', '/v1/deployments', { ...SKILL, m
 const makeSnapshot = async (write) =>
   write('POST', `/v1/deployments/${await makeDeployment(write)}/ticks`, { tick_at: LONG_AGO, portfolio: { equity_usd: 1, positions: [] } });
 
+/** A note by the built-in reflector, of a skill of its own: what a skill has already is not promoted again. */
+let skills = 0;
+async function makeNote(write) {
+  const skill = { skill_id: `specmatic-${++skills}`, version: 'v1' };
+  await write('PUT', `/v1/skills/${skill.skill_id}/versions/${skill.version}`, newVersion({ at: LONG_AGO }));
+  const path = `/v1/deployments/${await write('POST', '/v1/deployments', { ...skill, mode: 'sim', at: LONG_AGO })}`;
+  const held = [{ symbol: 'BTC', side: 'long', size_base: 1, mark_price: 1 }];
+  for (const [tick_at, positions] of [[LONG_AGO, held], [LONG_AGO.replace('00Z', '01Z'), []]])
+    await write('POST', `${path}/ticks`, { tick_at, portfolio: { equity_usd: 1, positions }, marks: { BTC: 1 } });
+  return write('POST', `${path}/reflect`, { force: true });
+}
+
 /** What a UUID in a request of such a path is to name; the first that fits. */
 const NAMED = [
   [/^\/v1\/episodic\/[^?]/, (write) => write('POST', '/v1/episodic', newEpisode({ created_at: LONG_AGO }))],
   [/^\/v1\/deployments\//, makeDeployment],
   [/^\/v1\/decision_snapshots\/[^?]/, makeSnapshot],
+  [/^\/v1\/reflection_notes\/[^?]/, makeNote],
   [/^/, (write) => write('POST', '/v1/lessons', newLesson({ at: LONG_AGO }))],
 ];
 
@@ -122,8 +142,8 @@ async function startProxy(base) {
   const seen = { requests: 0, failures: [] };
   const write = async (method, path, body) => {
     const made = await send(base, { method, path, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-    const { id, snapshot_id } = JSON.parse(made.body);
-    return id ?? snapshot_id;
+    const { id, snapshot_id, note } = JSON.parse(made.body);
+    return id ?? snapshot_id ?? note?.id;
   };
   await write('PUT', `/v1/skills/${SKILL.skill_id}/versions/${SKILL.version}`, newVersion({ at: LONG_AGO }));
   const withOwn = async (target, text) => {
@@ -194,6 +214,7 @@ export async function specmatic(base, { seconds = 90 } = {}) {
       MAX_TEST_REQUEST_COMBINATIONS: '2',
       IGNORE_INLINE_EXAMPLES: 'true',
       SPECMATIC_DISABLE_TELEMETRY: 'true',
+      JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC', // it ends before compiling thoroughly pays
     };
     const { stdout, stderr } = await within(seconds * 1000, run(join(BIN, 'specmatic'), args, { cwd: folder, env }), 'Specmatic');
     return {

@@ -28,7 +28,9 @@ static const struct {
     { "episodic_other_dim", "tells a dimension; http/episodic_search_owners tests it" },
     { "episodic_many", "tells a number, which decides only how an owner's own vectors are compared" },
     { "embeddings_state", "tells numbers and models; http/episodic_search_owners tests it" },
+    { "ab_versions", "tells names that both owners use; http/skill_ab tests it" },
     { "embeddings_missing_count", "tells a number; http/episodic_search_owners tests it" },
+    { "situations_missing_count", "tells a number; http/recall_owners tests it" },
 };
 
 /* ---- parameters ---- */
@@ -59,7 +61,7 @@ enum {
 #define TICK_BEGUN                                                                                           \
     "[{\"id\":\"@8\",\"symbol\":\"DOGE\",\"side\":\"long\",\"status\":\"open\",\"entry_tick_at\":\"2026-01-" \
     "03T00:"                                                                                                 \
-    "00:00Z\",\"entry_price\":1,\"entry_size_usd\":1," TICK_NUMBERS
+    "00:00Z\",\"entry_price\":1,\"entry_size_usd\":1,\"situation\":\"DOGE long\"," TICK_NUMBERS
 
 #define NEW_EPISODE                                                                                    \
     "[{\"id\":\"#9\",\"content_hash\":\"hash 9\",\"ticker\":\"NEW\",\"task_type\":\"guidance\","       \
@@ -127,7 +129,8 @@ static const struct given {
     { "min_confidence", 0, "0.5", NULL },
     { "days_threshold", 0, "30", "30" },
     { "prior_id", 0, "@1", "@1" },
-    { "hashes", 0, "{hash 1,hash 2}", "{hash 1}" },
+    { "hashes", 0, "{hash 1,hash 2,0123456789abcdef}", "{hash 1}" },
+    { "texts_most", 0, "100", "1" },
     { "eviction_id", 0, "@1", "@1" },
     { "policies", 0, "{time,size,relevance}", "{size}" },
     { "max_age_days", 0, "1", "1" },
@@ -150,6 +153,7 @@ static const struct given {
     { "most_followed", 0, "1000", "1000" },
     { "most_worded", 0, "100", "100" },
     { "most_sampled", 0, "100", "100" },
+    { "min_similarity", 0, "0.1", "0" },
     { "query", 0, "{}", "{}" },
     { "filters", 0, "{}", "{}" },
     { "candidates", 0, "[]", "[]" },
@@ -183,6 +187,8 @@ static const struct given {
     { "avoid", 0, "{a rule}", NULL },
     { "memory", 0, "{\"enabled\":false}", NULL },
     { "name", 0, "a name", NULL },
+    { "scope", 0, NULL, "skill" },
+    { "promoted_at", 0, "2026-03-01", "2026-03-01" },
     { "reflection", 0, "{\"cadence\":\"daily\"}", NULL },
     /* a tick of the first deployment, which has five: one more snapshot, the open trade changed, one begun */
     { "tick_at", 0, "2026-01-02T12:00:00Z", "2026-01-02T12:00:00Z" },
@@ -197,6 +203,24 @@ static const struct given {
     { "snapshots", 0, TICK_SNAPSHOT, TICK_SNAPSHOT },
     { "changed", 0, TICK_CHANGED, TICK_CHANGED },
     { "begun", 0, TICK_BEGUN, TICK_BEGUN },
+    /* a reflection on the first deployment that made a note */
+    { "max_trades", 0, "1000", "10" },
+    { "reflection_id", 0, "0190cccc-cccc-7ccc-8ccc-cccccccccccd", "0190cccc-cccc-7ccc-8ccc-cccccccccccd" },
+    { "note_id", 0, "0190cccc-cccc-7ccc-8ccc-ccccccccccce", "0190cccc-cccc-7ccc-8ccc-ccccccccccce" },
+    { "came_of_it", 0, "ran", "ran" },
+    { "why", 0, NULL, NULL },
+    { "detail", 0, NULL, NULL },
+    { "forced", 0, "false", "true" },
+    { "suppressed", 0, "{}", "{sizing}" },
+    { "trades_considered", 0, "2", "2" },
+    { "window_start", 0, "2026-01-01T10:00:00Z", "2026-01-01T10:00:00Z" },
+    { "window_end", 0, "2026-01-02T11:00:00Z", "2026-01-02T11:00:00Z" },
+    { "lessons_text", 0, "a text", "a text" },
+    { "content_hash", 0, "0123456789abcdef", "0123456789abcdef" },
+    { "model_used", 0, "builtin", "builtin" },
+    { "input_tokens", 0, "0", "0" },
+    { "output_tokens", 0, "0", "0" },
+    { "only_outcome", 0, "skipped", NULL },
     { "content_type", 0, "application/json", "application/json" },
     { "location", 0, "/v1/nowhere", NULL },
     { "body", 0, "{}", "{}" },

@@ -40,6 +40,7 @@ const TIMELESS = {
 /** Operations with an as_of that are not asked here, and why. */
 const NOT_ASKED = {
   'POST /v1/research/step': 'asks a model and writes; what it reads is what /v1/research/prepare reads',
+  'POST /v1/deployments/{id}/reflect': 'writes, and refuses an instant before the active note; http/reflect tests what it reads at one',
 };
 
 /** How each is asked: queries of a GET, bodies of a POST, without the as_of. */
@@ -51,13 +52,20 @@ const ASKS = {
   'GET /v1/lessons/export': () => ['?format=md', '?format=jsonl'],
   'GET /v1/lessons/curation': () => ['', '?stale_days=1'],
   'GET /v1/deployments/{id}/risk_state': () => w.deployments.map((id) => ({ id })),
-  'GET /v1/deployments/{id}/context': () => w.deployments.flatMap((id) => ['', '?k=1', '?max_tokens=80'].map((query) => ({ id, query }))),
+  'GET /v1/deployments/{id}/context': () => w.deployments.flatMap((id) => ['', '?k=1', '?max_tokens=80', '?recall=a%20long%20position'].map((query) => ({ id, query }))),
+  'POST /v1/deployments/{id}/recall': () =>
+    w.deployments.flatMap((id) => ['deployment', 'skill'].map((scope) => ({ id, body: { text: 'a long position', scope, min_similarity: 0, k: 50 } }))),
   'GET /v1/decision_snapshots': () => ['', '?engine_kind=rejected', `?deployment_id=${w.deployments[0]}`],
   'GET /v1/decision_snapshots/{id}': () => w.snapshots.map((id) => ({ id })),
   'GET /v1/decision_snapshots/{id}/context': () => w.snapshots.map((id) => ({ id })),
+  'GET /v1/reflections': () => ['', '?outcome=skipped', `?deployment_id=${w.deployments[0]}`],
+  'GET /v1/deployments/{id}/lessons_segment': () => w.deployments.flatMap((id) => ['', '?suppress=sizing'].map((query) => ({ id, query }))),
+  'GET /v1/reflection_notes': () => ['', '?diff=true', '?status=active', '?status=superseded', '?scope=skill', `?deployment_id=${w.deployments[0]}`, `?skill_id=${w.skill}&version=v1`],
+  'GET /v1/reflection_notes/{id}': () => w.notes.map((id) => ({ id })),
   'GET /v1/skills': () => [''],
   'GET /v1/skills/{skill_id}/versions': () => [{ skill_id: w.skill }],
   'GET /v1/skills/{skill_id}/versions/{version}': () => [{ skill_id: w.skill, version: 'v1' }],
+  'GET /v1/skills/{skill_id}/ab': () => ['', '?symbol=BTC', '?mode=sim'].map((query) => ({ skill_id: w.skill, query })),
   'GET /v1/deployments': () => ['', '?mode=sim', `?skill_id=${w.skill}`],
   'GET /v1/deployments/{id}': () => w.deployments.map((id) => ({ id })),
   'GET /v1/trade_history': () => ['', '?status=open', '?status=closed', '?symbol=BTC', '?side=long'],
@@ -155,8 +163,15 @@ async function makeLedger() {
       snapshots.push((await postTick(s.api, id, day(n), { positions, marks: { ETH: 8 }, engine: { kind: n === 9 ? 'rejected' : 'executed', rule: n === 9 ? 'too_large' : undefined } })).snapshot_id);
   }
   w.snapshots = snapshots;
+  w.notes = (await s.api.get('/v1/reflection_notes', { status: 200 })).json.items.map(({ id }) => id);
+  w.notes.push((await s.api.post(`/v1/reflection_notes/${w.notes[0]}/promote`, { at: day(10) }, { status: 201 })).json.id);
   w.trades = (await s.api.get('/v1/trade_history', { status: 200 })).json.items.map(({ id }) => id);
   assert.equal(w.trades.length, 4);
+}
+
+/** Attempts to reflect, which are kept also when there is no time for them. */
+async function makeReflections(at) {
+  for (const id of w.deployments) assert.equal((await s.api.post(`/v1/deployments/${id}/reflect`, { as_of: at }, { status: 200 })).json.outcome, 'skipped');
 }
 
 async function makeEntries() {
@@ -191,6 +206,8 @@ async function addFutureLedger() {
   for (const id of w.deployments) {
     await s.query("UPDATE daybook.reflection_notes SET status = 'superseded', superseded_at = $2 WHERE deployment_id = $1", [id, day(29)]);
     await addNote(s.query, id, { hash: '00000000000000bb', at: day(29) });
+    const [next] = (await s.api.get(`/v1/reflection_notes?deployment_id=${id}`, { status: 200 })).json.items;
+    await s.api.post(`/v1/reflection_notes/${next.id}/promote`, { at: day(30) });
     await postTick(s.api, id, day(30), { positions: [position('BTC', 90), position('SOL', 5)], engine: { kind: 'rejected', rule: 'too_late' } });
     await postTick(s.api, id, day(31), { positions: [position('SOL', 6)], marks: { BTC: 80 } });
   }
@@ -235,12 +252,14 @@ test('every operation that takes an as_of is walked here', () => {
 test('a future of everything changes no answer about the past', async () => {
   await makeLessons();
   await makeLedger();
+  await makeReflections(day(16));
   await makeEntries();
   const past = new Map();
   for (const instant of INSTANTS) past.set(instant, await askAll(instant));
   const late = await askAll(LATE);
   await addFutureLessons();
   await addFutureLedger();
+  await makeReflections(day(35));
   await addFutureEntries();
   await addFutureSearches();
   for (const instant of INSTANTS)

@@ -113,6 +113,7 @@ test('lanes, queues, connections, reconnects and the embedder are shown', async 
     'daybook_db_waiting',
     'daybook_db_reconnects_total',
     'daybook_requests_in_flight',
+    'daybook_worker_jobs',
     'daybook_embedder_queued_texts',
     'daybook_embedder_texts_total',
     'daybook_embedder_seconds_total',
