@@ -1,10 +1,13 @@
 // One run: opens the stage, measures the parts that were asked for, prints the tables and closes the stage.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { measureAb } from './ab.mjs';
 import { measureContext } from './context.mjs';
 import { measureEntries, measureRerun } from './episodic.mjs';
 import { machine } from './machine.mjs';
 import { measureMemory } from './memory.mjs';
+import { measureModels } from './models.mjs';
+import { measureReflect } from './reflect.mjs';
 import { render } from './report.mjs';
 import { buildMillion, measureSearch } from './search.mjs';
 import { makeStage, openStage } from './stage.mjs';
@@ -27,9 +30,13 @@ const FULL = {
   ],
   queries: 40,
   seedSearches: 5,
+  reflecting: 64,
+  ab: { trades: 100_000, revisions: 50 },
+  abSeconds: 4,
+  modelSeconds: 30,
   starts: 10,
   privateStarts: 5,
-  minutes: 45,
+  minutes: 55,
 };
 const QUICK = {
   rounds: 2,
@@ -46,9 +53,13 @@ const QUICK = {
   ],
   queries: 20,
   seedSearches: 2,
+  reflecting: 64,
+  ab: { trades: 20_000, revisions: 50 },
+  abSeconds: 2,
+  modelSeconds: 30,
   starts: 3,
   privateStarts: 2,
-  minutes: 10,
+  minutes: 12,
 };
 
 const PARTS = {
@@ -63,6 +74,9 @@ const PARTS = {
   rerun: measureRerun,
   entries: measureEntries, // after that: it makes the memory grow
   search: measureSearch,
+  reflect: measureReflect,
+  ab: measureAb,
+  models: measureModels,
 };
 
 const { values: options, positionals } = parseArgs({

@@ -34,7 +34,7 @@ const LATEST = '9999-12-31T23:59:59Z';
 
 /**
  * Per kind: the script, how many of its statements count, its variables, and the tables that it fetches from, made once or before every
- * run. `settings` names the statement whose session settings all have.
+ * run. `settings` names the statement whose session settings all have; `logged`: each transaction's time is.
  */
 const KINDS = {
   get: {
@@ -80,6 +80,7 @@ const KINDS = {
   // One statement a transaction: what pgbench logs is then the time of the statement.
   context: {
     counted: 1,
+    logged: true,
     variables: (stage) => ({ id: stage.ledgers.at(-1).id, now: new Date().toISOString() }),
     script: ({ context }, wrap) => wrap(call(context)),
   },
@@ -124,9 +125,45 @@ const KINDS = {
           call(tick_write, (param) => (param === 'expected' ? 'ticks' : nth(n, tick.texts)(param)), ' \\gset'),
       ),
   },
+  /* The service looks at the state before and after it claims the deployment. \gset fails when nothing was added. What was overheard comes
+   * from lib/reflect.mjs. */
+  reflect: {
+    settings: 'reflection_note_write',
+    counted: 1,
+    variables: ({ reflection }, clients) => ({
+      ...reflection.variables,
+      clients,
+      each: Math.floor(reflection.deployments / clients),
+    }),
+    script: (s) =>
+      FETCH_REFLECTION +
+      ['state', 'claim', 'state', 'trades'].map((name) => call(s[`reflection_${name}`])).join('') +
+      'begin;\n' +
+      ['settle', 'note_write'].map((name) => call(s[`reflection_${name}`])).join('') +
+      call(s.reflection_add, undefined, ' \\gset') +
+      'commit;\n',
+  },
+  // From lib/ab.mjs: every statement with the values that the service sent.
+  ab: {
+    settings: 'ab_trades',
+    counted: 1,
+    variables: ({ comparison }) => comparison.variables,
+    script: (_, wrap, { comparison }) => comparison.calls.map(({ statement, variable }) => call(statement, variable)).join(''),
+  },
+  ab_seed: {
+    settings: 'ab_trades',
+    counted: 1,
+    variables: () => ({}),
+    script: (_, wrap, { comparison }) => `${comparison.seed};\n`,
+  },
 };
 
 const NOW = () => new Date().toISOString();
+/** What is new of a reflection; each client has deployments of its own. */
+const FETCH_REFLECTION =
+  '\\set n random(0, :each - 1) * :clients + :client_id\n' +
+  'select id, gen_random_uuid() as claim, gen_random_uuid() as note_id, gen_random_uuid() as reflection_id, now() as as_of, now() as now ' +
+  'from bench.reflecting where n = :n \\gset\n';
 const twoOf = (n) => nth(n, ['ticker', 'task_type', 'new_id']);
 
 /** The ticker and the task type of so many questions, and an id for what each may write. */
@@ -224,12 +261,12 @@ function logged(path) {
 }
 
 /**
- * {requests, seconds} of a run; `atStart` and `atEnd` are called with its process id when the clock starts and stops. With one client and a
- * kind of one statement also p50 and p99 (µs).
+ * {requests, seconds} of a run; `atStart` and `atEnd` are called with its process id when the clock starts and stops. With one client of a
+ * kind that is logged also p50 and p99 (µs): the end of the log is lost, so that takes thousands of transactions.
  */
 export async function pgbench(stage, kind, { clients, pipelined = false, seconds, atStart, atEnd }) {
-  const { settings = kind, counted, variables } = KINDS[kind];
-  const logs = clients === 1 && counted === 1;
+  const { settings = kind, counted, variables, logged: isLogged = false } = KINDS[kind];
+  const logs = clients === 1 && isLogged;
   const args = [
     '-n',
     '-M',

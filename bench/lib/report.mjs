@@ -1,6 +1,8 @@
 // The tables: what was measured beside what was promised, misses included.
 import { availableParallelism } from 'node:os';
 import { OPEN } from './memory.mjs';
+import { IN_FLIGHT, READERS, TRADES as MODEL_TRADES } from './models.mjs';
+import { AT_ONCE, TRADES } from './reflect.mjs';
 import { K } from './search.mjs';
 import { CLIENTS, CONNECTIONS } from './throughput.mjs';
 import { LEVELS } from './tick.mjs';
@@ -10,6 +12,8 @@ const CONTEXT = 'GET /v1/deployments/{id}/context';
 const SEARCH = 'POST /v1/episodic/search';
 const RERUN = 'POST /v1/episodic/should_rerun';
 const TICK = 'POST /v1/deployments/{id}/ticks';
+const REFLECT = 'POST /v1/deployments/{id}/reflect';
+const AB = 'GET /v1/skills/{skill_id}/ab';
 const NAMES = {
   daybook: 'Daybook',
   pgbench: `pgbench -M prepared, ${CLIENTS} clients`,
@@ -150,6 +154,77 @@ const entries = (runs) =>
     'entries/s (range)',
   );
 
+/** µs of a request, of one client. */
+const timeOf = (run) => 1e6 / run.rps;
+
+/** A ratio that nothing was promised of. */
+const shownRow = (what, all) => [what, `${two(median(all))} (${range(all, two)})`, '', ''];
+
+const reflectRows = (runs) => [
+  shownRow(
+    `${REFLECT}, ${whole(TRADES)} trades: time at one connection, times that of pgbench on its statements`,
+    roundRatios(runs[1], runs['pgbench 1'], timeOf),
+  ),
+  shownRow(
+    `${REFLECT}, ${whole(TRADES)} trades: requests a second at ${AT_ONCE} connections, of pgbench on its statements`,
+    roundRatios(runs[AT_ONCE], runs[`pgbench ${CLIENTS}`]),
+  ),
+];
+
+const reflect = (runs) =>
+  ledgerTable([
+    ...[1, AT_ONCE].map((count) => [`Daybook, ${connections(count)}`, runs[count]]),
+    [NAMES.pgbench, runs[`pgbench ${CLIENTS}`]],
+    ['pgbench -M prepared, 1 client', runs['pgbench 1']],
+  ]);
+
+const AB_NAMES = {
+  daybook: 'Daybook',
+  pgbench: 'pgbench on its statements',
+  seed: "pgbench on the seed's: an average and a count for each revision",
+};
+
+const abRows = (runs, { trades, revisions }) =>
+  Object.entries({ pgbench: 'pgbench on its statements', seed: "the seed's plain averages" }).map(([name, what]) =>
+    shownRow(
+      `${AB}, ${whole(revisions)} revisions, ${whole(trades)} trades: time, times that of ${what}`,
+      roundRatios(runs.daybook, runs[name], timeOf),
+    ),
+  );
+
+const ab = (runs) =>
+  table(
+    ['', 'ms a request (range)', 'CPU ms: itself + PostgreSQL'],
+    Object.entries(AB_NAMES).map(([name, what]) => {
+      const all = runs[name];
+      const [own, postgres] = [middle(all, (run) => run.cpu.own), middle(all, (run) => run.cpu.postgres)];
+      return [
+        what,
+        `${ms(middle(all, timeOf))} (${range(all.map(timeOf), ms)})`,
+        `${ms(own)} + ${ms(postgres)} = ${ms(own + postgres)}`,
+      ];
+    }),
+  );
+
+function modelsRow({ alone, beside }) {
+  const row = limitRow(
+    `${REQUESTS.get}: p99 with ${IN_FLIGHT} model calls in flight, times that without`,
+    roundRatios(beside, alone, (run) => run.p99),
+    '≤',
+    1.5,
+    [...alone, ...beside],
+  );
+  const least = Math.min(...beside.map((run) => run.least));
+  if (least >= IN_FLIGHT) return row;
+  return [row[0], `${row[1]}, only ${least} in flight`, row[2], '**no**'];
+}
+
+const models = ({ alone, beside }) =>
+  ledgerTable([
+    ['no model calls', alone],
+    [`${IN_FLIGHT} in flight, ${one(middle(beside, (run) => run.answers))} a second answered and asked anew`, beside],
+  ]);
+
 function targets(results, plan) {
   const rows = [];
   if (results.get)
@@ -174,6 +249,9 @@ function targets(results, plan) {
         ),
       );
   if (results.search) rows.push(...searchRows(results.search));
+  if (results.models) rows.push(modelsRow(results.models));
+  if (results.reflect) rows.push(...reflectRows(results.reflect));
+  if (results.ab) rows.push(...abRows(results.ab, plan.ab));
   if (results.memory) {
     const { open, loaded } = results.memory;
     rows.push(target(`Resident memory with ${whole(OPEN)} open connections`, mb(open), '< 30 MB', open < 30e6));
@@ -286,7 +364,7 @@ function latency(results) {
 const QUIET = 0.1;
 
 function disturbance(results) {
-  const all = ['get', 'list', 'create', 'context', 'tick', 'rerun', 'entries'].flatMap((part) => Object.values(results[part] ?? {}).flat());
+  const all = ['get', 'list', 'create', 'context', 'tick', 'rerun', 'entries', 'reflect', 'ab', 'models'].flatMap((part) => Object.values(results[part] ?? {}).flat());
   if (all.length === 0) return '';
   const share = (pick) =>
     `${one(100 * median(all.map(pick)))} % of one core (at most ${one(100 * Math.max(...all.map(pick)))} %)`;
@@ -313,6 +391,12 @@ export function render(results, plan, machine, seconds) {
   if (results.rerun) sections.push(`## ${RERUN}\n\n${rerun(results.rerun)}`);
   if (results.entries) sections.push(`## POST /v1/episodic with the built-in embedder\n\n${entries(results.entries)}`);
   if (results.search) sections.push(`## ${SEARCH}, one connection\n\n${search(results.search)}`);
+  if (results.reflect)
+    sections.push(`## ${REFLECT} with the built-in reflector, ${whole(TRADES)} trades\n\n${reflect(results.reflect)}`);
+  if (results.ab)
+    sections.push(`## ${AB}, ${whole(plan.ab.revisions)} revisions, ${whole(plan.ab.trades)} trades, one connection\n\n${ab(results.ab)}`);
+  if (results.models)
+    sections.push(`## ${REQUESTS.get}, ${READERS} connections, while models are asked\n\n${models(results.models)}`);
   if (results.latency) sections.push(`## One connection\n\n${latency(results.latency)}`);
   if (results.memory)
     sections.push(
@@ -333,6 +417,9 @@ const how = (plan) =>
     `A tick is two statements, each a transaction: the state is read, and what the tick changes is written if the state is still that. Updates: 3 positions of 1,024 deployments, in turn; an open is the first tick of a deployment, with 100 bars. pgbench runs the same two statements, each client for a deployment of its own; it takes the state for the second from the first, and the other values are those that the service was overheard to send, with new ids and times put in by format() in a read of 8 ticks at a time that does not count. A tick that was refused or not stored ends the run.`,
     `should_rerun: 500 tickers with 20 task types each, five entries a pair, one of them in the last 14 days. Where there is a new filing it is one read; where the prior holds, the reuse is written too, before the answer. pgbench runs the same statements, with tickers and ids fetched 32 or 8 at a time by a read that counts with the first and not with the second. New entries have 35 random words, which the service embeds.`,
     `Search: entries in 200 clusters of random directions, made by SQL, queries near an entry each, ${plan.queries} of them, ${plan.rounds} times, one at a time, by vector. Sector and industry follow the clusters; ticker and task type do not; "another" is one that the neighbourhood of the query is not of. Recall is against the exact order of all stored vectors. The seed's design is a Python program with the vectors as blobs in SQLite, compared by numpy, ${plan.seedSearches} searches. The memory of a million entries is there when \`bench/run --build-million\` has made it.`,
+    `Reflection: deployments with ${whole(TRADES)} closed trades each, made by SQL, ${plan.reflecting} of them in turn, forced; each is claimed, its trades are read, a note is made of them and stored, and the old one gives way. pgbench runs the same statements with the note that the service was overheard to store. It makes no note; what the service takes longer is the note.`,
+    `Comparison of lessons: one deployment, as many trades under each revision, 8 symbols, 4 regimes, ${plan.abSeconds} s for each contender in a round, one request after the other. The averages are checked to be those of the seed's SQL. Beside them the service gives medians, bootstrap intervals and corrected p-values of two metrics, by regime and symbol too.`,
+    `Model calls: a service that is told to ask a local server, which answers after up to ${plan.modelSeconds} s, in the process that runs the bench; what is asked are reflections on ${whole(MODEL_TRADES)} trades, each anew when it was answered. Reads are of the same service, with and without such calls in turn.`,
     `Fastify validates and serializes through its schemas, runs the same statements by name over 16 connections, and has less to do: no request log, no keys, no ETag, no request id, and the near-duplicate keys of another lesson at hand instead of computing them.`,
     `CPU time is utime + stime of /proc, of the contender (all its processes) and of all processes of the cluster, over the requests of the same time.`,
   ]

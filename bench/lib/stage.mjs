@@ -25,11 +25,11 @@ const here = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const fast = new http.Agent({ keepAlive: true, maxSockets: 32 });
 
 /** One request: {status, text}. */
-export function request(base, method, path, body) {
+export function request(base, method, path, body, agent = fast) {
   return new Promise((resolve, reject) => {
     const req = http.request(
       base + path,
-      { method, agent: fast, headers: body ? { 'content-type': 'application/json' } : {} },
+      { method, agent, headers: body ? { 'content-type': 'application/json' } : {} },
       (res) => {
         let text = '';
         res
@@ -90,10 +90,11 @@ export async function startServer(command, args, { pattern, log, env }) {
 }
 
 /** `daybookd serve` with its defaults, the log of a line a request included. */
-export const startDaybook = (daybookd, args, log) =>
+export const startDaybook = (daybookd, args, log, env) =>
   startServer(daybookd, ['serve', '--listen', '127.0.0.1:0', ...args], {
     pattern: /^daybook listening on (http:\S+)$/m,
     log,
+    env,
   });
 
 /** The status of GET /health/ready, with as little around it as can be. */

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { until } from '../../tests/lib/processes.mjs';
-import { startDaybook } from './stage.mjs';
+import { ready, startDaybook } from './stage.mjs';
 
 const PROTOCOL_3 = 196608;
 
@@ -49,12 +49,12 @@ function listener(onStart, onPrepare, onBind) {
   };
 }
 
-/** The names of a statement's parameters, from the C text that the build made of db/*.sql. */
-function parameters(daybookd, name) {
+/** {name: {sql, params}} of all statements, from the C text that the build made of db/*.sql. */
+function knownStatements(daybookd) {
   const generated = readFileSync(join(dirname(daybookd), 'gen/statements.gen.c'), 'utf8');
-  const found = generated.match(new RegExp(`const ${name}_params\\[\\] = \\{ (.*) \\};`));
-  if (!found) throw new Error(`gen/statements.gen.c has no statement ${name}`);
-  return JSON.parse(`[${found[1]}]`);
+  const found = generated.matchAll(/const (\w+)_params\[\] = \{ (.*) \};\n[^}]*?\.sql =\n((?: *".*"\n)+)/g);
+  const text = (lines) => lines.trimEnd().split('\n').map((line) => JSON.parse(line)).join('');
+  return new Map([...found].map(([, name, params, lines]) => [name, { sql: text(lines).trimEnd(), params: params === 'NULL' ? [] : JSON.parse(`[${params}]`) }]));
 }
 
 /**
@@ -62,19 +62,24 @@ function parameters(daybookd, name) {
  * may ask that service for something, and `sent` has the values of every execution that came of it.
  */
 export async function overhear(stage, names, act = () => {}) {
+  const known = knownStatements(stage.daybookd);
+  const nameOf = new Map([...known].map(([name, { sql }]) => [sql, name]));
   const heard = new Map();
   const folder = stage.file('between');
   mkdirSync(folder, { recursive: true });
   const between = net.createServer((client) => {
     const server = net.connect(join(stage.database.host, `.s.PGSQL.${stage.database.port}`));
     let options = '';
+    let unnamed; // a slow statement has no name there: it is planned for its values
+    const onPrepare = (told, text) => {
+      const sql = text.trimEnd();
+      const name = told || nameOf.get(sql);
+      if (!told) unnamed = name;
+      heard.set(name, { sql, options, sent: heard.get(name)?.sent ?? [] });
+    };
     client.on(
       'data',
-      listener(
-        (session) => (options = session.options ?? ''),
-        (name, sql) => heard.set(name, { sql: sql.trimEnd(), options, sent: heard.get(name)?.sent ?? [] }),
-        (name, values) => heard.get(name)?.sent.push(values),
-      ),
+      listener((session) => (options = session.options ?? ''), onPrepare, (name, values) => heard.get(name || unnamed)?.sent.push(values)),
     );
     client.pipe(server).pipe(client);
     for (const socket of [client, server]) socket.on('error', () => socket.destroy());
@@ -83,13 +88,12 @@ export async function overhear(stage, names, act = () => {}) {
   const url = stage.url.replace(encodeURIComponent(stage.database.host), encodeURIComponent(folder));
   const service = await startDaybook(stage.daybookd, ['--database-url', url], 'ignore');
   try {
+    await ready(service);
+    await act(service.base); // a slow statement is heard when a request needs it
     await until(() => names.every((name) => heard.has(name)), `the service prepares ${names.join(', ')}`);
-    await act(service.base);
   } finally {
     await service.stop();
     between.close();
   }
-  return Object.fromEntries(
-    names.map((name) => [name, { ...heard.get(name), params: parameters(stage.daybookd, name) }]),
-  );
+  return Object.fromEntries(names.map((name) => [name, { ...heard.get(name), params: known.get(name).params }]));
 }
