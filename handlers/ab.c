@@ -8,6 +8,7 @@
 #include "core/time_text.h"
 #include "db/db.h"
 #include "handlers/fields.h"
+#include "handlers/reflection.h"
 #include "handlers/routes.h"
 #include "server/config.h"
 #include "server/worker.h"
@@ -157,22 +158,11 @@ static enum err take_trades(struct call *c, struct ab_job **job, const struct ro
     return OK;
 }
 
-/* The slots of "sizing,regime_fit". */
-static slot_set slots_of(const char *names)
-{
-    slot_set set = 0;
-    for (int slot = 0; slot < REFLECT_SLOTS; slot++) {
-        const char *found = strstr(names, reflect_slot_names[slot]); /* none is a part of another */
-        set |= found ? 1u << slot : 0;
-    }
-    return set;
-}
-
 static struct ab_note note_at(const struct rows *r, int row)
 {
     return (struct ab_note){ .hash = rows_text(r, row, "content_hash"),
                              .id = rows_text(r, row, "id"),
-                             .suppressed = slots_of(rows_text(r, row, "suppressed")) };
+                             .suppressed = slots_listed(rows_text(r, row, "suppressed")) };
 }
 
 static enum err take_notes(struct call *c, struct ab_job **job, const struct rows *r, int count)

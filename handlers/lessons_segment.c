@@ -28,17 +28,6 @@ struct segment {
     slot_set suppressed;
 };
 
-/* The slots of the note's own list, "a,b". */
-static slot_set slots_of(struct arena *arena, const char *list)
-{
-    const char *names[REFLECT_SLOTS];
-    struct texts texts = { 0, names };
-    char *rest = *list ? arena_text(arena, list) : NULL;
-    while (rest && texts.count < REFLECT_SLOTS)
-        names[texts.count++] = strsep(&rest, ",");
-    return slots_named(&texts);
-}
-
 /* The hash is that of the text that is left: trades made under it are told from those under the whole. */
 static struct segment segment_of(struct call *c, const struct rows *r)
 {
@@ -49,7 +38,7 @@ static struct segment segment_of(struct call *c, const struct rows *r)
                          .suppressed = asked };
     if (!s.note_id)
         return s;
-    s.suppressed |= slots_of(&c->arena, rows_text(r, 0, "suppressed"));
+    s.suppressed |= slots_listed(rows_text(r, 0, "suppressed"));
     const char *lessons = note_without(&c->arena, rows_text(r, 0, "lessons_text"), asked);
     if (!*lessons)
         return s;

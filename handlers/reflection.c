@@ -72,6 +72,16 @@ slot_set slots_named(const struct texts *names)
     return slots;
 }
 
+slot_set slots_listed(const char *names)
+{
+    slot_set set = 0;
+    for (int slot = 0; slot < REFLECT_SLOTS; slot++) {
+        const char *found = strstr(names, reflect_slot_names[slot]); /* none is a part of another */
+        set |= found ? 1u << slot : 0;
+    }
+    return set;
+}
+
 struct texts slot_names(struct arena *arena, slot_set slots)
 {
     struct texts names = { 0, arena_alloc(arena, REFLECT_SLOTS * sizeof *names.items) };
