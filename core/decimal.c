@@ -35,13 +35,55 @@ static magnitude round_half_even(magnitude cut, int half)
     return cut + (half > 0 || (half == 0 && (cut & 1)));
 }
 
-/* Up to 10^18. */
-static uint64_t power_of_ten(int exponent)
+static const uint64_t powers_of_ten[DECIMAL_SCALE + 1] = {
+    1,
+    10,
+    100,
+    1000,
+    10000,
+    100000,
+    1000000,
+    10000000,
+    100000000,
+    1000000000,
+    10000000000,
+    100000000000,
+    1000000000000,
+    10000000000000,
+    100000000000000,
+    1000000000000000,
+    10000000000000000,
+    100000000000000000,
+    ONE,
+};
+
+/* What stands before the point, and behind it as a number of 10^-18, or of a larger step once it is rounded.
+ */
+struct parts {
+    magnitude whole;
+    uint64_t behind;
+};
+
+/* To divide 128 bits is slow, so it is done once: the rest is what the product leaves. */
+static struct parts parts_of(struct decimal d)
 {
-    uint64_t power = 1;
-    while (exponent-- > 0)
-        power *= 10;
-    return power;
+    const magnitude m = magnitude_of(d), whole = m / ONE;
+    return (struct parts){ whole, (uint64_t)(m - whole * ONE) };
+}
+
+/* Behind the point in steps of 10^-digits. */
+static struct parts parts_rounded(struct decimal d, int digits)
+{
+    struct parts p = parts_of(d);
+    const uint64_t step = powers_of_ten[DECIMAL_SCALE - digits], cut = p.behind / step;
+    const uint64_t rest = p.behind - cut * step, other = step - rest;
+    const bool odd = (digits > 0 ? cut : (uint64_t)p.whole) & 1;
+    p.behind = cut + (rest > other || (rest == other && odd));
+    if (p.behind == powers_of_ten[digits]) {
+        p.behind = 0;
+        p.whole++;
+    }
+    return p;
 }
 
 /* ---- text ---- */
@@ -94,21 +136,37 @@ static bool read_exponent(const char *text, int64_t *exponent)
     return *text == '\0';
 }
 
-/* Where the digits before and behind the point start and end, as JSON has them. */
-static bool read_shape(const char *text, size_t *whole, size_t *fraction, int64_t *exponent)
+/* Steps behind the digits and adds them to the value, which wraps where there are more than it holds. */
+static size_t read_digits(const char **text, uint64_t *value)
 {
-    *whole = strspn(text, "0123456789");
-    if (*whole == 0 || (*whole > 1 && *text == '0'))
+    const char *start = *text, *at = start;
+    for (; is_digit(*at); at++)
+        *value = *value * 10 + (uint64_t)(*at - '0');
+    *text = at;
+    return (size_t)(at - start);
+}
+
+/* A number as JSON has it: so many digits before and behind the point, all of them as one number. */
+struct shape {
+    size_t whole, fraction;
+    uint64_t digits;
+    int64_t exponent;
+};
+
+static bool read_shape(const char *text, struct shape *s)
+{
+    const bool zero = *text == '0';
+    *s = (struct shape){ 0 };
+    s->whole = read_digits(&text, &s->digits);
+    if (s->whole == 0 || (s->whole > 1 && zero))
         return false;
-    text += *whole;
-    *fraction = 0;
     if (*text == '.') {
-        *fraction = strspn(text + 1, "0123456789");
-        if (*fraction == 0)
+        text++;
+        s->fraction = read_digits(&text, &s->digits);
+        if (s->fraction == 0)
             return false;
-        text += 1 + *fraction;
     }
-    return read_exponent(text, exponent);
+    return read_exponent(text, &s->exponent);
 }
 
 enum decimal_read decimal_parse(const char *text, struct decimal *out)
@@ -116,25 +174,22 @@ enum decimal_read decimal_parse(const char *text, struct decimal *out)
     *out = not_valid;
     bool negative = *text == '-';
     text += negative;
-    size_t whole, fraction;
-    int64_t exponent;
-    if (!read_shape(text, &whole, &fraction, &exponent))
+    struct shape s;
+    if (!read_shape(text, &s))
         return DECIMAL_NOT_A_NUMBER;
 
-    if (exponent == 0 && whole + fraction <= DECIMAL_SCALE) { /* as most are: no digit can be too many */
-        uint64_t units = 0;
-        for (size_t i = 0; i < whole + fraction; i++)
-            units = units * 10 + (unsigned)(text[i + (i >= whole)] - '0');
-        *out = signed_of(negative, (magnitude)units * power_of_ten(DECIMAL_SCALE - (int)fraction));
+    if (s.exponent == 0 &&
+        s.whole + s.fraction <= DECIMAL_SCALE) { /* as most are: no digit is one too many */
+        *out = signed_of(negative, (magnitude)s.digits * powers_of_ten[DECIMAL_SCALE - s.fraction]);
         return DECIMAL_EXACT;
     }
 
     struct reader r = { .half = -1 };
-    int64_t place = (int64_t)whole + exponent;
-    for (size_t i = 0; i < whole; i++)
+    int64_t place = (int64_t)s.whole + s.exponent;
+    for (size_t i = 0; i < s.whole; i++)
         take_digit(&r, text[i] - '0', --place);
-    for (size_t i = 0; i < fraction; i++)
-        take_digit(&r, text[whole + 1 + i] - '0', --place);
+    for (size_t i = 0; i < s.fraction; i++)
+        take_digit(&r, text[s.whole + 1 + i] - '0', --place);
     while (r.any && !r.too_large && place > -DECIMAL_SCALE) /* the zeros that are not written */
         take_digit(&r, 0, --place);
 
@@ -142,30 +197,28 @@ enum decimal_read decimal_parse(const char *text, struct decimal *out)
     return !decimal_is_valid(*out) ? DECIMAL_TOO_LARGE : r.cut ? DECIMAL_ROUNDED : DECIMAL_EXACT;
 }
 
-/* Writes backwards from the end, with `digits` behind the point; returns the start. The digits are taken from
- * words of 64 bits, 18 at a time: to divide 128 bits is slow. */
-static char *put_backwards(char *end, magnitude m, int digits)
+/* At least so many digits, backwards from the end; returns the start. */
+static char *put_digits(char *end, uint64_t value, int least)
 {
-    int place = 0;
-    do {
-        bool more = m > UINT64_MAX;
-        uint64_t part = (uint64_t)(more ? m % ONE : m);
-        m = more ? m / ONE : 0;
-        for (int i = 0; more ? i < DECIMAL_SCALE : part > 0 || place <= digits; i++, part /= 10) {
-            if (place++ == digits && digits > 0)
-                *--end = '.';
-            *--end = (char)('0' + (int)(part % 10));
-        }
-    } while (m > 0);
+    for (; value > 0 || least > 0; least--, value /= 10)
+        *--end = (char)('0' + (int)(value % 10));
     return end;
 }
 
-static void put(struct decimal d, magnitude m, int digits, char out[DECIMAL_TEXT_SIZE])
+static void put(bool negative, struct parts p, int digits, char out[DECIMAL_TEXT_SIZE])
 {
-    char text[DECIMAL_TEXT_SIZE], *end = text + sizeof text;
-    *--end = '\0';
-    char *start = put_backwards(end, m, digits);
-    if (d.units < 0)
+    char text[DECIMAL_TEXT_SIZE], *start = text + sizeof text;
+    *--start = '\0';
+    if (digits > 0) {
+        start = put_digits(start, p.behind, digits);
+        *--start = '.';
+    }
+    if (p.whole > UINT64_MAX) { /* more than a word holds: the last 18 digits, and then the others */
+        start = put_digits(start, (uint64_t)(p.whole % ONE), DECIMAL_SCALE);
+        p.whole /= ONE;
+    }
+    start = put_digits(start, (uint64_t)p.whole, 1);
+    if (negative)
         *--start = '-';
     memcpy(out, start, (size_t)(text + sizeof text - start));
 }
@@ -176,22 +229,26 @@ void decimal_text(struct decimal d, char out[DECIMAL_TEXT_SIZE])
         memcpy(out, "null", 5);
         return;
     }
-    magnitude m = magnitude_of(d);
-    uint64_t fraction = (uint64_t)(m % ONE);
-    int digits = fraction ? DECIMAL_SCALE : 0;
-    for (; digits > 0 && fraction % 10 == 0; digits--)
-        fraction /= 10;
-    put(d, m / power_of_ten(DECIMAL_SCALE - digits), digits, out);
+    struct parts p = parts_of(d);
+    int digits = p.behind ? DECIMAL_SCALE : 0;
+    const uint64_t half = powers_of_ten[DECIMAL_SCALE / 2];
+    if (digits > 0 && p.behind % half == 0) { /* as in most: then half the steps */
+        p.behind /= half;
+        digits = DECIMAL_SCALE / 2;
+    }
+    for (; digits > 0 && p.behind % 10 == 0; digits--)
+        p.behind /= 10;
+    put(d.units < 0, p, digits, out);
 }
 
 void decimal_fixed(struct decimal d, int digits, char out[DECIMAL_TEXT_SIZE])
 {
-    d = decimal_round(d, digits);
-    if (!decimal_is_valid(d)) {
+    const struct parts p = parts_rounded(d, digits);
+    if (!decimal_is_valid(d) || p.whole >= limit / ONE) {
         memcpy(out, "null", 5);
         return;
     }
-    put(d, magnitude_of(d) / power_of_ten(DECIMAL_SCALE - digits), digits, out);
+    put(d.units < 0 && (p.whole || p.behind), p, digits, out);
 }
 
 /* ---- arithmetic ---- */
@@ -242,9 +299,9 @@ struct decimal decimal_mul(struct decimal a, struct decimal b)
     uint64_t words[4], rest = 0;
     multiply(magnitude_of(a), magnitude_of(b), words);
     for (int i = 3; i >= 0; i--) { /* the product has the scale twice: divided by 10^18, word by word */
-        magnitude part = (magnitude)rest << 64 | words[i];
+        const magnitude part = (magnitude)rest << 64 | words[i];
         words[i] = (uint64_t)(part / ONE);
-        rest = (uint64_t)(part % ONE);
+        rest = (uint64_t)part - words[i] * ONE;
     }
     if (words[3] || words[2])
         return not_valid;
@@ -255,48 +312,75 @@ struct decimal decimal_mul(struct decimal a, struct decimal b)
                      round_half_even(cut, (rest > ONE / 2) - (rest < ONE / 2)));
 }
 
-/* |a| times 10^18 by |b|: by the processor where it fits 128 bits, as small amounts do, or where b is a whole
- * number, whose own 10^18 is the same; else bit by bit as on paper, which is rare and easy to see to be
- * right. The rest stays below the divisor, which is below 2^127, so doubling it fits. */
+struct decimal decimal_times(struct decimal a, int64_t factor)
+{
+    __int128 product;
+    if (!decimal_is_valid(a) || __builtin_mul_overflow(a.units, (__int128)factor, &product))
+        return not_valid;
+    return signed_of(product < 0, magnitude_of((struct decimal){ product }));
+}
+
+struct quotient {
+    magnitude value, rest;
+};
+
+static struct quotient divide(magnitude dividend, magnitude divisor)
+{
+    const magnitude value = dividend / divisor;
+    return (struct quotient){ value, dividend - value * divisor };
+}
+
+/* m times 10^18 by a divisor beyond 2^98, bit by bit: the quotient is short, and the doubled rest has room
+ * because the divisor is below 2^127. */
+static struct quotient divide_bits(magnitude m, magnitude divisor)
+{
+    uint64_t words[4];
+    struct quotient q = { 0 };
+    multiply(m, ONE, words);
+    for (int bit = 191; bit >= 0; bit--) { /* 127 bits times 60 */
+        q.rest = q.rest << 1 | (words[bit / 64] >> (bit % 64) & 1);
+        q.value <<= 1;
+        if (q.rest >= divisor) {
+            q.rest -= divisor;
+            q.value |= 1;
+        }
+    }
+    return q;
+}
+
+/* As on paper: what is before the point, then the 18 digits behind it, of which nine at a time have room. */
+static struct quotient divide_digits(magnitude m, magnitude divisor)
+{
+    struct quotient q = divide(m, divisor);
+    if (q.value >= limit / ONE)
+        return (struct quotient){ limit, 0 };
+    for (int digits = 0; digits < DECIMAL_SCALE; digits += 9) {
+        const struct quotient next = divide(q.rest * powers_of_ten[9], divisor);
+        q = (struct quotient){ q.value * powers_of_ten[9] + next.value, next.rest };
+    }
+    return q;
+}
+
 struct decimal decimal_div(struct decimal a, struct decimal b)
 {
     if (!decimal_is_valid(a) || !decimal_is_valid(b) || b.units == 0)
         return not_valid;
-    uint64_t words[4];
-    multiply(magnitude_of(a), ONE, words);
-    magnitude divisor = magnitude_of(b), quotient = 0, rest = 0;
-    const bool fits = !words[2] && !words[3], whole = !fits && divisor % ONE == 0;
-    if (fits || whole) {
-        const magnitude dividend = whole ? magnitude_of(a) : (magnitude)words[1] << 64 | words[0];
-        if (whole)
-            divisor /= ONE;
-        quotient = dividend / divisor;
-        rest = dividend % divisor;
-    }
-    for (int bit = fits || whole ? -1 : 191; bit >= 0; bit--) { /* 127 bits times 60 */
-        rest = rest << 1 | (words[bit / 64] >> (bit % 64) & 1);
-        if (quotient >= limit)
-            return not_valid;
-        quotient <<= 1;
-        if (rest >= divisor) {
-            rest -= divisor;
-            quotient |= 1;
-        }
-    }
-    if (quotient >= limit)
+    const magnitude m = magnitude_of(a), divisor = magnitude_of(b);
+    const struct quotient q = divisor >> 98 ? divide_bits(m, divisor) : divide_digits(m, divisor);
+    if (q.value >= limit)
         return not_valid;
-    magnitude other = divisor - rest;
+    const magnitude other = divisor - q.rest;
     return signed_of((a.units < 0) != (b.units < 0),
-                     round_half_even(quotient, (rest > other) - (rest < other)));
+                     round_half_even(q.value, (q.rest > other) - (q.rest < other)));
 }
 
 struct decimal decimal_round(struct decimal a, int digits)
 {
     if (!decimal_is_valid(a))
         return a;
-    magnitude step = power_of_ten(DECIMAL_SCALE - digits), m = magnitude_of(a);
-    magnitude cut = m / step, rest = m % step, other = step - rest;
-    return signed_of(a.units < 0, round_half_even(cut, (rest > other) - (rest < other)) * step);
+    const struct parts p = parts_rounded(a, digits);
+    return signed_of(a.units < 0,
+                     p.whole * ONE + p.behind * (magnitude)powers_of_ten[DECIMAL_SCALE - digits]);
 }
 
 /* ---- order ---- */

@@ -43,6 +43,7 @@ bool decimal_is_valid(struct decimal d);
 struct decimal decimal_add(struct decimal a, struct decimal b);
 struct decimal decimal_sub(struct decimal a, struct decimal b);
 struct decimal decimal_mul(struct decimal a, struct decimal b);
+struct decimal decimal_times(struct decimal a, int64_t factor);
 struct decimal decimal_div(struct decimal a, struct decimal b);
 struct decimal decimal_neg(struct decimal a);
 struct decimal decimal_round(struct decimal a, int digits);

@@ -4,22 +4,36 @@
 /* The digits of a number without sign, with a comma before every three of those before the point. */
 static void put_grouped(struct buf *out, const char *text)
 {
-    size_t whole = strcspn(text, ".");
-    for (size_t i = 0; i < whole; i++) {
-        if (i > 0 && (whole - i) % 3 == 0)
-            buf_char(out, ',');
-        buf_char(out, text[i]);
+    const char *point = strchrnul(text, '.');
+    for (size_t whole = (size_t)(point - text); whole > 3;) {
+        const size_t first = (whole - 1) % 3 + 1;
+        buf_add(out, text, first);
+        buf_char(out, ',');
+        text += first;
+        whole -= first;
     }
-    buf_text(out, text + whole);
+    buf_text(out, text);
+}
+
+void money_price_text(struct buf *out, const char *price)
+{
+    if (*price == '-')
+        buf_char(out, '-');
+    put_grouped(out, price + (*price == '-'));
 }
 
 void money_price(struct buf *out, struct decimal price)
 {
     char text[DECIMAL_TEXT_SIZE];
     decimal_text(price, text);
-    if (*text == '-')
-        buf_char(out, '-');
-    put_grouped(out, text + (*text == '-'));
+    money_price_text(out, text);
+}
+
+static bool is_zero(const char *text)
+{
+    while (*text == '0' || *text == '.')
+        text++;
+    return *text == '\0';
 }
 
 /* With the sign of the rounded amount: what rounds to zero has none. */
@@ -27,7 +41,7 @@ static void put_dollars(struct buf *out, struct decimal usd, bool plus, bool alw
 {
     char text[DECIMAL_TEXT_SIZE];
     decimal_fixed(usd, 2, text);
-    bool negative = *text == '-', zero = strcmp(text, "0.00") == 0;
+    bool negative = *text == '-', zero = is_zero(text);
     size_t len = strlen(text);
     if (!always_cents && len > 3 && strcmp(text + len - 3, ".00") == 0)
         text[len - 3] = '\0';
@@ -55,9 +69,8 @@ void money_pnl(struct buf *out, struct decimal usd)
 void money_percent(struct buf *out, struct decimal percent, int digits)
 {
     char text[DECIMAL_TEXT_SIZE];
-    percent = decimal_round(percent, digits);
     decimal_fixed(percent, digits, text);
-    if (decimal_is_valid(percent) && decimal_sign(percent) > 0)
+    if (decimal_is_valid(percent) && decimal_sign(percent) > 0 && !is_zero(text))
         buf_char(out, '+');
     buf_text(out, text);
     buf_char(out, '%');
@@ -67,5 +80,5 @@ struct decimal money_share(struct decimal part, struct decimal whole)
 {
     if (decimal_is_valid(whole) && decimal_sign(whole) <= 0)
         whole = decimal_from_int(0); /* a division by it is not valid */
-    return decimal_div(decimal_mul(part, decimal_from_int(100)), whole);
+    return decimal_div(decimal_times(part, 100), whole);
 }

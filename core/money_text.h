@@ -7,6 +7,8 @@
 
 /* 65,200 and 0.0000964: every digit, none at the end that is zero. */
 void money_price(struct buf *out, struct decimal price);
+/* The same of a number whose text is at hand: no exponent, no zeros at the end. */
+void money_price_text(struct buf *out, const char *price);
 /* $250, $1,250.37: to the cent, without cents when there are none. */
 void money_usd(struct buf *out, struct decimal usd);
 /* +$22, -$8.50; zero is $0: no sign where there is no direction. */

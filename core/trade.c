@@ -7,12 +7,19 @@ const char *const trade_side_names[TRADE_SIDES + 1] = { [TRADE_LONG] = "long", [
 
 /* ---- quantities ---- */
 
+static bool has_exponent(const char *lexeme)
+{
+    while (*lexeme && (*lexeme | 0x20) != 'e')
+        lexeme++;
+    return *lexeme;
+}
+
 enum decimal_read quantity_read(const char *lexeme, struct quantity *out)
 {
     enum decimal_read read = decimal_parse(lexeme, &out->value);
     out->given = read == DECIMAL_EXACT || read == DECIMAL_ROUNDED;
     out->lexeme = out->given ? lexeme : NULL;
-    if (read == DECIMAL_EXACT && strpbrk(lexeme, "eE"))
+    if (read == DECIMAL_EXACT && has_exponent(lexeme))
         out->lexeme = NULL;
     else if (read == DECIMAL_EXACT && *lexeme == '-' && decimal_sign(out->value) == 0)
         out->lexeme++;
@@ -49,7 +56,7 @@ static const char *written_out(struct arena *arena, const char *lexeme)
 enum decimal_read quantity_take(struct arena *arena, const char *lexeme, struct quantity *out)
 {
     enum decimal_read read = quantity_read(lexeme, out);
-    if (read == DECIMAL_ROUNDED && strpbrk(lexeme, "eE"))
+    if (read == DECIMAL_ROUNDED && has_exponent(lexeme))
         out->lexeme = written_out(arena, lexeme);
     return read;
 }

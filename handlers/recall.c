@@ -176,7 +176,7 @@ static int64_t millionths(const char *text)
 {
     char digits[DECIMAL_TEXT_SIZE];
     struct quantity q = quantity(text);
-    decimal_fixed(decimal_mul(q.value, decimal_from_int(1000000)), 0, digits);
+    decimal_fixed(decimal_times(q.value, 1000000), 0, digits);
     return strtoll(digits, NULL, 10);
 }
 

@@ -399,6 +399,56 @@ START_TEST(fixed_digits_are_rounded_half_to_even)
 }
 END_TEST
 
+START_TEST(any_number_of_digits_is_rounded_half_to_even)
+{
+    struct row one = { { 1 } };
+    for (int i = 0; i < 30000; i++) {
+        struct decimal d = draw_decimal();
+        int digits = (int)draw(DECIMAL_SCALE + 1);
+        struct decimal rounded = decimal_round(d, digits);
+        char fixed[DECIMAL_TEXT_SIZE];
+        decimal_fixed(d, digits, fixed);
+        if (!decimal_is_valid(rounded)) { /* all nines before the point */
+            ck_assert_str_eq(fixed, "null");
+            continue;
+        }
+        struct row exact = row_of(text_of(d)), got = row_of(text_of(rounded)), steps = { 0 };
+        struct row step = row_shift(&one, DECIMAL_SCALE - digits);
+        for (int k = 0; k < ROW; k++) {
+            if (k < DECIMAL_SCALE - digits)
+                HOLDS(got.digit[k] == 0);
+            else
+                steps.digit[k - DECIMAL_SCALE + digits] = got.digit[k];
+        }
+        HOLDS(row_is_quotient(&steps, &exact, &step));
+        HOLDS(decimal_sign(rounded) == 0 || decimal_sign(rounded) == decimal_sign(d));
+        const char *point = strchr(fixed, '.');
+        HOLDS((point ? (int)strlen(point + 1) : 0) == digits);
+        HOLDS((fixed[0] == '-') == (decimal_sign(rounded) < 0));
+        struct row shown = row_of(fixed);
+        HOLDS(row_compare(&shown, &got) == 0);
+    }
+}
+END_TEST
+
+START_TEST(so_many_times_is_the_product)
+{
+    for (int i = 0; i < 30000; i++) {
+        struct decimal d = draw_decimal();
+        int64_t factor = (int64_t)draw(UINT64_C(1) << (1 + draw(30)));
+        if (draw(2))
+            factor = -factor;
+        struct decimal times = decimal_times(d, factor), product = decimal_mul(d, decimal_from_int(factor));
+        HOLDS(decimal_is_valid(times) == decimal_is_valid(product));
+        HOLDS(decimal_compare(times, product) == 0);
+    }
+    struct decimal bad;
+    ck_assert_int_eq(decimal_parse("1e20", &bad), DECIMAL_TOO_LARGE);
+    ck_assert(!decimal_is_valid(decimal_times(bad, 0)));
+    ck_assert(!decimal_is_valid(decimal_times(read_exact("99999999999999999999"), INT64_MIN)));
+}
+END_TEST
+
 START_TEST(integers_are_taken_whole)
 {
     ck_assert_str_eq(text_of(decimal_from_int(INT64_MAX)), "9223372036854775807");
@@ -411,4 +461,5 @@ UNIT_MAIN("decimal", every_number_is_read_and_written_as_the_data_says, a_number
           what_is_written_reads_back_the_same, sums_and_differences_are_exact,
           products_are_rounded_half_to_even, quotients_are_rounded_half_to_even,
           results_are_near_those_of_long_double, the_edges_are_as_written, what_is_not_valid_stays_so,
-          fixed_digits_are_rounded_half_to_even, integers_are_taken_whole)
+          fixed_digits_are_rounded_half_to_even, any_number_of_digits_is_rounded_half_to_even,
+          so_many_times_is_the_product, integers_are_taken_whole)
