@@ -2,19 +2,27 @@
 #include "core/arena.h"
 
 #include <stdalign.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread keeps so many blocks: a request takes two or three, and malloc is slow at their size. None where
- * the sanitizer is to see the use of what was released. */
+/* Blocks are of two sizes, and a thread keeps so many of each: a request takes two or three, and malloc is
+ * slow at their sizes. None where the sanitizer is to see the use of what was released. */
+enum { SMALL, LARGE, SIZES };
+static const struct {
+    size_t bytes;
+    int most;
+} blocks[SIZES] = {
 #ifdef DAYBOOK_SANITIZED
-enum { MOST_SPARE = 0 };
+    [SMALL] = { 4096, 0 },
+    [LARGE] = { 32768, 0 },
 #else
-enum { MOST_SPARE = 64 };
+    [SMALL] = { 4096, 64 },
+    [LARGE] = { 32768, 4 },
 #endif
-enum { BLOCK_BYTES = 4096 };
+};
 
 struct arena_block {
     struct arena_block *next;
@@ -22,27 +30,36 @@ struct arena_block {
     alignas(max_align_t) unsigned char bytes[];
 };
 
-enum { ORDINARY = BLOCK_BYTES - sizeof(struct arena_block) };
+static _Thread_local struct {
+    struct arena_block *first;
+    int count;
+} spare[SIZES];
 
-static _Thread_local struct arena_block *spare; /* all of them ordinary */
-static _Thread_local int spare_count;
+static size_t room(int size)
+{
+    return blocks[size].bytes - sizeof(struct arena_block);
+}
 
 static struct arena_block *block_new(size_t size)
 {
-    struct arena_block *b = spare;
-    if (b && b->size == size) {
-        spare = b->next;
-        spare_count--;
-        b->used = 0;
-        return b;
-    }
-    b = malloc(sizeof *b + size);
+    struct arena_block *b = malloc(sizeof *b + size);
     if (!b) {
         fputs("daybookd: out of memory\n", stderr);
         abort();
     }
     b->used = 0;
     b->size = size;
+    return b;
+}
+
+static struct arena_block *block_of(int size)
+{
+    struct arena_block *b = spare[size].first;
+    if (!b)
+        return block_new(room(size));
+    spare[size].first = b->next;
+    spare[size].count--;
+    b->used = 0;
     return b;
 }
 
@@ -58,17 +75,17 @@ void *arena_alloc(struct arena *a, size_t size)
         b->used += size;
         return p;
     }
-    if (size > ORDINARY / 2) { /* a large piece gets a block of its own, behind the one still being filled */
-        struct arena_block *large = block_new(size);
-        large->used = size;
-        large->next = b ? b->next : NULL;
+    if (size > room(LARGE) / 2) { /* it gets a block of its own, behind the one still being filled */
+        struct arena_block *own = block_new(size);
+        own->used = size;
+        own->next = b ? b->next : NULL;
         if (b)
-            b->next = large;
+            b->next = own;
         else
-            a->blocks = large;
-        return large->bytes;
+            a->blocks = own;
+        return own->bytes;
     }
-    struct arena_block *fresh = block_new(ORDINARY);
+    struct arena_block *fresh = block_of(size > room(SMALL) / 2 ? LARGE : SMALL);
     fresh->next = b;
     fresh->used = size;
     a->blocks = fresh;
@@ -116,27 +133,37 @@ char *arena_fmt(struct arena *a, const char *fmt, ...)
     return p;
 }
 
+/* True: it is kept for the next arena. */
+static bool spared(struct arena_block *b)
+{
+    for (int size = 0; size < SIZES; size++)
+        if (b->size == room(size) && spare[size].count < blocks[size].most) {
+            b->next = spare[size].first;
+            spare[size].first = b;
+            spare[size].count++;
+            return true;
+        }
+    return false;
+}
+
 void arena_release(struct arena *a)
 {
     for (struct arena_block *b = a->blocks, *next; b; b = next) {
         next = b->next;
-        if (b->size == ORDINARY && spare_count < MOST_SPARE) {
-            b->next = spare;
-            spare = b;
-            spare_count++;
-        } else {
+        if (!spared(b))
             free(b);
-        }
     }
     a->blocks = NULL;
 }
 
 void arena_thread_end(void)
 {
-    for (struct arena_block *b = spare, *next; b; b = next) {
-        next = b->next;
-        free(b);
+    for (int size = 0; size < SIZES; size++) {
+        for (struct arena_block *b = spare[size].first, *next; b; b = next) {
+            next = b->next;
+            free(b);
+        }
+        spare[size].first = NULL;
+        spare[size].count = 0;
     }
-    spare = NULL;
-    spare_count = 0;
 }
