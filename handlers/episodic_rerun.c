@@ -38,7 +38,7 @@ struct regime_tags regime_tags_stored(struct arena *arena, const char *json)
     struct flat f = flat_begin(arena_fmt(arena, "[%s]", json));
     struct flat_member member;
     while (flat_object(&f))
-        while (flat_member(&f, &member))
+        while (flat_member(&f, NULL, 0, &member))
             if (count < RERUN_TAGS_MOST && member.kind != FLAT_NULL)
                 items[count++] = (struct regime_tag){ member.name, kinds[member.kind], member.text };
     return (struct regime_tags){ count, items };

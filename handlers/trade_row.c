@@ -70,13 +70,14 @@ enum member_kind { MEMBER_TEXT, MEMBER_SIDE, MEMBER_TIME, MEMBER_QUANTITY, MEMBE
 
 struct member {
     const char *name;
+    size_t len;
     enum member_kind kind;
     size_t offset;
     bool required;
 };
 
-/* In the order in which they are written, so that each is mostly found where it is looked for first. */
-#define T(name, kind, member, ...) { #name, kind, offsetof(struct row, trade.member), __VA_ARGS__ }
+#define T(name, kind, member, ...) \
+    { #name, sizeof #name - 1, kind, offsetof(struct row, trade.member), __VA_ARGS__ }
 static const struct member members[] = {
     T(trade_id, MEMBER_TEXT, id),
     T(id, MEMBER_TEXT, id), /* of a row of the table */
@@ -98,7 +99,7 @@ static const struct member members[] = {
     T(realized_pnl_usd, MEMBER_QUANTITY, realized_pnl_usd),
     T(size_base, MEMBER_QUANTITY, size_base),
     T(average_entry_price, MEMBER_QUANTITY, average_entry_price),
-    { "realized_so_far_usd", MEMBER_QUANTITY, offsetof(struct row, realized_so_far_usd) },
+    { "realized_so_far_usd", 19, MEMBER_QUANTITY, offsetof(struct row, realized_so_far_usd) },
     T(mark_price, MEMBER_QUANTITY, mark_price),
     T(mfe_usd, MEMBER_DECIMAL, mfe_usd),
     T(mae_usd, MEMBER_DECIMAL, mae_usd),
@@ -106,14 +107,20 @@ static const struct member members[] = {
 };
 enum { MEMBERS = sizeof members / sizeof *members };
 
-/* From `hint` around the table; -1: a column that a trade has no member for. */
-static int find(const char *name, int hint)
+/* Which member came behind each one in the last row: rows are alike, so it is guessed to come again. The
+ * first is behind MEMBERS. */
+struct order {
+    unsigned char next[MEMBERS + 1];
+};
+
+/* -1: a column that a trade has no member for. */
+static int find(const char *name, int guess)
 {
-    for (int i = 0; i < MEMBERS; i++) {
-        int at = (hint + i) % MEMBERS;
-        if (members[at].name[0] == name[0] && strcmp(members[at].name, name) == 0)
-            return at;
-    }
+    if (name == members[guess].name)
+        return guess;
+    for (int i = 0; i < MEMBERS; i++)
+        if (members[i].name[0] == name[0] && strcmp(members[i].name, name) == 0)
+            return i;
     return -1;
 }
 
@@ -153,16 +160,20 @@ static bool take_value(const struct member *m, const struct flat_member *value, 
 }
 
 /* Reads the members of one object; what is null or absent stays as it is in an empty trade. */
-static bool take_row(struct flat *f, struct trade *out)
+static bool take_row(struct flat *f, struct order *order, struct trade *out)
 {
     struct row row = { 0 };
     struct flat_member value;
     unsigned seen = 0;
-    for (int hint = 0; flat_member(f, &value);) {
-        int at = find(value.name, hint);
+    for (int last = MEMBERS, guess;;) {
+        guess = order->next[last];
+        if (!flat_member(f, members[guess].name, members[guess].len, &value))
+            break;
+        const int at = find(value.name, guess);
         if (at < 0)
             continue;
-        hint = at + 1;
+        order->next[last] = (unsigned char)at;
+        last = at;
         if (value.kind == FLAT_NULL)
             continue;
         if (!take_value(&members[at], &value, (char *)&row + members[at].offset))
@@ -186,6 +197,7 @@ enum err trade_rows_read(struct call *c, const char *json, struct trade **rows, 
     if (!json)
         return OK;
     struct flat f = flat_begin(arena_text(&c->arena, json));
+    struct order order = { 0 };
     while (flat_object(&f)) {
         if (*count == room) {
             struct trade *more = arena_alloc(&c->arena, 2 * room * sizeof *more);
@@ -193,7 +205,7 @@ enum err trade_rows_read(struct call *c, const char *json, struct trade **rows, 
             *rows = more;
             room *= 2;
         }
-        if (!take_row(&f, &(*rows)[*count]))
+        if (!take_row(&f, &order, &(*rows)[*count]))
             return ERR_INTERNAL;
         ++*count;
     }

@@ -2,14 +2,13 @@
  * everything. */
 #include "server/json/flat.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "server/json/unescape.h"
 
 static void skip_space(struct flat *f)
 {
-    while (*f->at == ' ' || *f->at == '\n' || *f->at == '\t' || *f->at == '\r')
+    while (*f->at <= ' ' && (*f->at == ' ' || *f->at == '\n' || *f->at == '\t' || *f->at == '\r'))
         f->at++;
 }
 
@@ -50,6 +49,9 @@ static const char *take_text(struct flat *f)
 
 /* ---- members ---- */
 
+static const bool of_number[256] = { ['0' ... '9'] = true, ['+'] = true, ['-'] = true,
+                                     ['.'] = true,         ['e'] = true, ['E'] = true };
+
 /* The value; `end` is where a NUL must go once what follows the value is known. */
 static bool take_value(struct flat *f, struct flat_member *out, char **end)
 {
@@ -65,17 +67,17 @@ static bool take_value(struct flat *f, struct flat_member *out, char **end)
         return (out->text = take_text(f)) != NULL;
     }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strncmp(f->at, words[i].word, words[i].len) == 0) {
+        if (*f->at == *words[i].word && strncmp(f->at, words[i].word, words[i].len) == 0) {
             *out = (struct flat_member){ out->name, words[i].kind,
                                          words[i].kind == FLAT_BOOL ? words[i].word : NULL };
             f->at += words[i].len;
             return true;
         }
-    size_t len = strspn(f->at, "0123456789+-.eE");
     *out = (struct flat_member){ out->name, FLAT_NUMBER, f->at };
-    f->at += len;
+    while (of_number[(unsigned char)*f->at])
+        f->at++;
     *end = f->at;
-    return len > 0;
+    return f->at > out->text;
 }
 
 /* Behind the last member: another object must follow, or the end of the list. */
@@ -87,13 +89,21 @@ static bool leave(struct flat *f)
     return !f->inside;
 }
 
-bool flat_member(struct flat *f, struct flat_member *out)
+static const char *take_name(struct flat *f, const char *guess, size_t len)
+{
+    if (!guess || *f->at != '"' || strncmp(f->at + 1, guess, len) != 0 || f->at[1 + len] != '"')
+        return take_text(f);
+    f->at += len + 2;
+    return guess;
+}
+
+bool flat_member(struct flat *f, const char *guess, size_t len, struct flat_member *out)
 {
     char *end;
     if (!f->inside || f->ended)
         return false;
     skip_space(f);
-    if (!(out->name = take_text(f)) || !take(f, ':') || !take_value(f, out, &end))
+    if (!(out->name = take_name(f, guess, len)) || !take(f, ':') || !take_value(f, out, &end))
         return false;
     bool more = take(f, ',');
     if (!more && !(take(f, '}') && leave(f)))

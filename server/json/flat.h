@@ -4,6 +4,7 @@
 #define DAYBOOK_SERVER_JSON_FLAT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct flat {
     char *at;
@@ -24,8 +25,9 @@ struct flat_member {
 struct flat flat_begin(char *text);
 /* True: there is an object more, and its members come next. All members of the one before must be read. */
 bool flat_object(struct flat *f);
-/* True: there is a member more. */
-bool flat_member(struct flat *f, struct flat_member *out);
+/* True: there is a member more. When the guess of `len` bytes is its name, that is found sooner, and the name
+ * is that pointer; NULL: there is no guess. */
+bool flat_member(struct flat *f, const char *guess, size_t len, struct flat_member *out);
 /* After both have said no: whether that was the end, or the text is not what it should be. */
 bool flat_ended(const struct flat *f);
 

@@ -62,16 +62,15 @@ static int32_t take_escape(char **from)
     return name ? means[name - names] : -1;
 }
 
-static const bool ends_run[256] = { ['\0'] = true, ['"'] = true, ['\\'] = true };
-
 const char *unescape(char *quote, char **behind)
 {
     if (*quote != '"')
         return NULL;
-    char *start = quote + 1, *from = start;
-    while (!ends_run[(unsigned char)*from])
-        from++;
-    char *to = from; /* most texts have no escape, and stay where they are */
+    char *start = quote + 1, *end = strchrnul(start, '"');
+    char *from = memchr(start, '\\', (size_t)(end - start));
+    if (!from)
+        from = end; /* most texts have no escape, and stay where they are */
+    char *to = from;
     while (*from && *from != '"') {
         if (*from != '\\') {
             *to++ = *from++;
