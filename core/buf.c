@@ -2,7 +2,6 @@
 #include "core/buf.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,6 +35,18 @@ void buf_fmt(struct buf *b, const char *fmt, ...)
         b->len += (size_t)len;
     }
     va_end(args);
+}
+
+void buf_int(struct buf *b, int64_t value)
+{
+    char digits[20], *at = digits + sizeof digits;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        *--at = '-';
+    buf_add(b, at, (size_t)(digits + sizeof digits - at));
 }
 
 const char *buf_string(struct buf *b)
@@ -101,11 +112,15 @@ void buf_json_string(struct buf *b, const char *text)
 
 void buf_json_key(struct buf *b, const char *name)
 {
-    if (b->len && b->data[b->len - 1] != '{' && b->data[b->len - 1] != '[')
-        buf_char(b, ',');
-    buf_char(b, '"');
-    buf_text(b, name);
-    buf_text(b, "\":");
+    const size_t len = strlen(name);
+    const bool first = b->len == 0 || b->data[b->len - 1] == '{' || b->data[b->len - 1] == '[';
+    char *to = buf_room(b, len + 4);
+    *to = ',';
+    to += !first;
+    *to++ = '"';
+    memcpy(to, name, len);
+    memcpy(to + len, "\":", 2);
+    b->len += len + 3 + !first;
 }
 
 void buf_json_bool(struct buf *b, bool value)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "core/arena.h"
@@ -43,6 +44,9 @@ static inline void buf_char(struct buf *b, char c)
     *buf_room(b, 1) = c;
     b->len++;
 }
+
+/* In decimal digits; in an answer that is asked for often, as printf is slow. */
+void buf_int(struct buf *b, int64_t value);
 
 /* The text so far, NUL-terminated (the NUL is not counted in len). */
 const char *buf_string(struct buf *b);

@@ -34,6 +34,16 @@ static void put_span(struct buf *out, int64_t from_us, int64_t to_us)
     buf_add(out, to + same, MINUTE_LEN - same);
 }
 
+/* Mostly as it was read, which is canonical and short enough to have been read exactly. */
+static void put_price(struct buf *out, struct quantity price)
+{
+    const size_t len = price.lexeme ? strlen(price.lexeme) : 0;
+    if (len > 0 && len <= DECIMAL_SCALE && (price.lexeme[len - 1] != '0' || !memchr(price.lexeme, '.', len)))
+        money_price_text(out, price.lexeme);
+    else
+        money_price(out, price.value);
+}
+
 static void put_minutes(struct buf *out, struct decimal minutes)
 {
     char text[DECIMAL_TEXT_SIZE];
@@ -45,7 +55,9 @@ static void put_minutes(struct buf *out, struct decimal minutes)
 static void put_what(struct buf *out, const struct trade *t)
 {
     line_text(out, t->symbol, SYMBOL_CHARS);
-    buf_fmt(out, " %s ", trade_side_names[t->side]);
+    buf_char(out, ' ');
+    buf_text(out, trade_side_names[t->side]);
+    buf_char(out, ' ');
     money_usd(out, t->entry_size_usd.value);
 }
 
@@ -57,9 +69,9 @@ static void put_closed(struct buf *out, const struct trade *t, int64_t now_us)
     buf_char(out, ' ');
     put_what(out, t);
     buf_char(out, ' ');
-    money_price(out, t->entry_price.value);
+    put_price(out, t->entry_price);
     buf_text(out, " → ");
-    money_price(out, t->exit_price.value);
+    put_price(out, t->exit_price);
     buf_char(out, ' ');
     money_pnl(out, t->realized_pnl_usd.value);
     struct decimal share = money_share(t->realized_pnl_usd.value, t->entry_size_usd.value);
@@ -83,9 +95,9 @@ static void put_open(struct buf *out, const struct trade *t, int64_t now_us)
     buf_text(out, "- ");
     put_what(out, t);
     buf_text(out, " @ ");
-    money_price(out, t->entry_price.value);
+    put_price(out, t->entry_price);
     buf_text(out, " mark=");
-    money_price(out, t->mark_price.value);
+    put_price(out, t->mark_price);
     buf_text(out, " MFE=");
     money_change(out, t->mfe_usd);
     buf_text(out, " / MAE=");

@@ -52,7 +52,7 @@ struct context_shown context_text(struct buf *out, const struct context *c, size
 /* Which lessons they are, as an object; null where there are none. */
 void context_lessons_json(struct buf *out, const struct context *c, const struct context_shown *shown);
 
-/* The same facts, of the trades and positions that are shown, as an object. Unknown is null. */
-void context_json(struct buf *out, const struct context *c, const struct context_shown *shown);
+/* The same facts, of the trades and positions that are shown, as members of an object. Unknown is null. */
+void context_members(struct buf *out, const struct context *c, const struct context_shown *shown);
 
 #endif

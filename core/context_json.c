@@ -67,12 +67,14 @@ void context_lessons_json(struct buf *out, const struct context *c, const struct
     buf_fmt(out, ",\"tokens\":%zu,\"shown\":%s}", shown->lessons_tokens, shown->lessons ? "true" : "false");
 }
 
-void context_json(struct buf *out, const struct context *c, const struct context_shown *shown)
+void context_members(struct buf *out, const struct context *c, const struct context_shown *shown)
 {
-    buf_text(out, "{\"recent_activity\":");
-    risk_state_json(out, &c->risk);
+    buf_json_key(out, "recent_activity");
+    buf_char(out, '{');
+    risk_state_members(out, &c->risk);
+    buf_char(out, '}');
     put_list(out, "recent_trades", closed_json, c->closed, shown->closed, c->now_us);
     put_list(out, "open_positions", open_json, c->open, shown->open, c->now_us);
-    buf_fmt(out, ",\"recent_trades_omitted\":%zu,\"open_positions_omitted\":%zu}", shown->closed_omitted,
-            shown->open_omitted);
+    json_put_int(out, "recent_trades_omitted", (int64_t)shown->closed_omitted);
+    json_put_int(out, "open_positions_omitted", (int64_t)shown->open_omitted);
 }

@@ -9,6 +9,12 @@ void json_put_text(struct buf *out, const char *key, const char *value)
     buf_json_string(out, value);
 }
 
+void json_put_int(struct buf *out, const char *key, int64_t value)
+{
+    buf_json_key(out, key);
+    buf_int(out, value);
+}
+
 void json_put_quantity(struct buf *out, const char *key, struct quantity value)
 {
     buf_json_key(out, key);

@@ -8,6 +8,7 @@
 void json_put_text(struct buf *out, const char *key, const char *value); /* NULL becomes null */
 void json_put_quantity(struct buf *out, const char *key, struct quantity value);
 void json_put_decimal(struct buf *out, const char *key, struct decimal value); /* not valid becomes null */
+void json_put_int(struct buf *out, const char *key, int64_t value);
 void json_put_time(struct buf *out, const char *key, int64_t us);
 /* The members about how it began, and how it ended. */
 void json_put_entry(struct buf *out, const struct trade *t);

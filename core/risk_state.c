@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/json_put.h"
 #include "core/line_text.h"
 #include "core/money_text.h"
 
@@ -60,7 +61,8 @@ static void put_rejections(struct buf *out, const struct risk_state *r)
     for (size_t i = 0; i < r->rule_count && i < RISK_RULES_SHOWN; i++) {
         buf_text(out, i > 0 ? ", " : "");
         line_text(out, rules[i].rule, RULE_CHARS);
-        buf_fmt(out, "=%" PRId64, rules[i].count);
+        buf_char(out, '=');
+        buf_int(out, rules[i].count);
     }
     if (r->rule_count > RISK_RULES_SHOWN)
         buf_fmt(out, ", %zu more rules", r->rule_count - RISK_RULES_SHOWN);
@@ -118,17 +120,16 @@ void risk_state_text(struct buf *out, const struct risk_state *r)
 
 /* ---- JSON ---- */
 
-void risk_state_json(struct buf *out, const struct risk_state *r)
+void risk_state_members(struct buf *out, const struct risk_state *r)
 {
     const struct rule_count *rules = sorted_rules(out, r);
-    buf_text(out, "{");
     buf_json_key(out, "rejections_last_hour");
     buf_char(out, '[');
     for (size_t i = 0; i < r->rule_count; i++) {
         buf_text(out, i > 0 ? ",{" : "{");
-        buf_json_key(out, "rule");
-        buf_json_string(out, rules[i].rule);
-        buf_fmt(out, ",\"count\":%" PRId64 "}", rules[i].count);
+        json_put_text(out, "rule", rules[i].rule);
+        json_put_int(out, "count", rules[i].count);
+        buf_char(out, '}');
     }
     buf_text(out, "]");
     buf_json_key(out, "recent_rejections");
@@ -138,13 +139,12 @@ void risk_state_json(struct buf *out, const struct risk_state *r)
         buf_json_string(out, r->tail[i]);
     }
     buf_text(out, "]");
-    buf_json_key(out, "repeated_rejection");
-    buf_json_string(out, risk_state_repeated(r));
-    buf_fmt(out, ",\"executed_orders_today\":%" PRId64, r->executed_today);
+    json_put_text(out, "repeated_rejection", risk_state_repeated(r));
+    json_put_int(out, "executed_orders_today", r->executed_today);
     buf_json_key(out, "realized_pnl_today_pct");
     char text[DECIMAL_TEXT_SIZE] = "null";
     if (has_pnl(r))
         decimal_text(decimal_round(r->pnl_today_pct, 4), text);
     buf_text(out, text);
-    buf_fmt(out, ",\"consecutive_losing_closes\":%" PRId64 "}", r->losing_closes);
+    json_put_int(out, "consecutive_losing_closes", r->losing_closes);
 }

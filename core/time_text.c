@@ -106,11 +106,11 @@ bool time_text_parse(const char *text, int64_t *us)
     return *us >= TIME_FIRST_US && *us <= TIME_LAST_US;
 }
 
-static char *put(char *to, int value, int width)
+static char *put_two(char *to, int value)
 {
-    for (int i = width - 1; i >= 0; i--, value /= 10)
-        to[i] = (char)('0' + value % 10);
-    return to + width;
+    to[0] = (char)('0' + value / 10);
+    to[1] = (char)('0' + value % 10);
+    return to + 2;
 }
 
 static void format(int64_t us, char out[TIME_TEXT_SIZE], bool always_fraction)
@@ -130,20 +130,20 @@ static void format(int64_t us, char out[TIME_TEXT_SIZE], bool always_fraction)
     int second = (int)(rest / US_PER_S);
     int part = (int)(rest % US_PER_S);
 
-    char *to = put(out, year, 4);
+    char *to = put_two(put_two(out, year / 100), year % 100);
     *to++ = '-';
-    to = put(to, month, 2);
+    to = put_two(to, month);
     *to++ = '-';
-    to = put(to, day, 2);
+    to = put_two(to, day);
     *to++ = 'T';
-    to = put(to, second / 3600, 2);
+    to = put_two(to, second / 3600);
     *to++ = ':';
-    to = put(to, second / 60 % 60, 2);
+    to = put_two(to, second / 60 % 60);
     *to++ = ':';
-    to = put(to, second % 60, 2);
+    to = put_two(to, second % 60);
     if (part || always_fraction) {
         *to++ = '.';
-        to = put(to, part, 6);
+        to = put_two(put_two(put_two(to, part / 10000), part / 100 % 100), part % 100);
     }
     memcpy(to, "Z", 2);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/json_put.h"
 #include "core/money_text.h"
 #include "core/reflect_note.h"
 #include "core/time_text.h"
@@ -111,23 +112,16 @@ static struct risk_state risk_of(struct call *c, const struct rows *r, int64_t n
 
 static void put_head(struct buf *out, const struct rows *r, int64_t now_us)
 {
-    char now[TIME_TEXT_SIZE];
-    time_text_short(now_us, now);
-    buf_fmt(out, "{\"deployment_id\":\"%s\",\"as_of\":\"%s\"", rows_text(r, 0, "deployment_id"), now);
+    buf_char(out, '{');
+    json_put_text(out, "deployment_id", rows_text(r, 0, "deployment_id"));
+    json_put_time(out, "as_of", now_us);
 }
 
-/* The text and its price, and then the members of the object that holds its facts. */
 static void put_text(struct buf *out, const struct buf *text, size_t tokens)
 {
     buf_json_key(out, "markdown");
     buf_json_text(out, text->data ? text->data : "", text->len);
-    buf_fmt(out, ",\"tokens\":%zu", tokens);
-}
-
-static void put_members(struct buf *out, const struct buf *object)
-{
-    buf_char(out, ',');
-    buf_add(out, object->data + 1, object->len - 1);
+    json_put_int(out, "tokens", (int64_t)tokens);
 }
 
 static bool wants_markdown(struct call *c)
@@ -144,15 +138,15 @@ static enum err risk_state(struct call *c, const struct rows *r)
 {
     int64_t now_us = time_us(c, r, "as_of");
     struct risk_state risk = risk_of(c, r, now_us);
-    struct buf text = { .arena = &c->arena }, facts = text;
+    struct buf text = { .arena = &c->arena };
     risk_state_text(&text, &risk);
     if (wants_markdown(c))
         return reply_markdown(c, &text);
     struct buf *out = reply_json(c, 200);
     put_head(out, r, now_us);
     put_text(out, &text, tokens_estimate(text.data, text.len));
-    risk_state_json(&facts, &risk);
-    put_members(out, &facts);
+    risk_state_members(out, &risk);
+    buf_char(out, '}');
     return OK;
 }
 
@@ -221,7 +215,7 @@ static enum err render(struct call *c, const struct rows *r, const struct recall
     struct context context = { .now_us = time_us(c, r, "as_of") };
     if (enabled)
         TRY(context_of(c, r, &context));
-    struct buf text = { .arena = &c->arena }, facts = text;
+    struct buf text = { .arena = &c->arena };
     buf_room(&text, USUAL_BYTES);
     struct context_shown shown = context_text(&text, &context, (size_t)in->max_tokens);
     struct recall_shown recalled = { 0 };
@@ -230,18 +224,17 @@ static enum err render(struct call *c, const struct rows *r, const struct recall
     if (wants_markdown(c))
         return reply_markdown(c, &text);
     struct buf *out = reply_json(c, 200);
-    buf_room(&facts, 2 * USUAL_BYTES);
     buf_room(out, 4 * USUAL_BYTES);
     put_head(out, r, context.now_us);
     buf_json_key(out, "enabled");
     buf_json_bool(out, enabled);
     put_text(out, &text, shown.tokens + recalled.tokens);
-    buf_fmt(out, ",\"max_tokens\":%lld", (long long)in->max_tokens);
+    json_put_int(out, "max_tokens", in->max_tokens);
     buf_json_key(out, "lessons");
     context_lessons_json(out, &context, &shown);
     put_recalled(out, c, recall, &recalled);
-    context_json(&facts, &context, &shown);
-    put_members(out, &facts);
+    context_members(out, &context, &shown);
+    buf_char(out, '}');
     return OK;
 }
 

@@ -68,6 +68,18 @@ START_TEST(a_format_longer_than_the_small_buffer_is_whole)
 }
 END_TEST
 
+START_TEST(integers_are_written_as_printf_does)
+{
+    static const int64_t values[] = { 0, 1, -1, 9, 10, -10, 1234567890, INT64_MAX, INT64_MIN };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct buf b = { .arena = &arena };
+        buf_int(&b, values[i]);
+        ck_assert_str_eq(buf_string(&b), arena_fmt(&arena, "%lld", (long long)values[i]));
+    }
+    arena_release(&arena);
+}
+END_TEST
+
 START_TEST(json_text_escapes_what_must_be_and_nothing_else)
 {
     struct buf b = { .arena = &arena };
@@ -98,4 +110,5 @@ END_TEST
 
 UNIT_MAIN("arena", pieces_of_all_sizes_are_aligned_and_do_not_overlap, copies_are_terminated_and_may_hold_nul,
           a_text_keeps_what_was_added_however_it_grows, a_format_longer_than_the_small_buffer_is_whole,
-          json_text_escapes_what_must_be_and_nothing_else, json_keys_are_separated_by_commas)
+          integers_are_written_as_printf_does, json_text_escapes_what_must_be_and_nothing_else,
+          json_keys_are_separated_by_commas)

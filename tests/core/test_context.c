@@ -101,6 +101,15 @@ static struct context full(void)
     };
 }
 
+static const char *json_of(const struct context *c, const struct context_shown *shown)
+{
+    struct buf json = { .arena = &arena };
+    buf_char(&json, '{');
+    context_members(&json, c, shown);
+    buf_text(&json, "}\n");
+    return buf_string(&json);
+}
+
 START_TEST(the_sections_are_as_in_the_golden_file)
 {
     struct context c = full();
@@ -110,10 +119,7 @@ START_TEST(the_sections_are_as_in_the_golden_file)
     ck_assert_uint_eq(shown.tokens, tokens_estimate(text, strlen(text)));
     ck_assert(shown.risk && shown.closed == 4 && shown.open == 2 && !shown.closed_omitted &&
               !shown.open_omitted);
-    struct buf json = { .arena = &arena };
-    context_json(&json, &c, &shown);
-    buf_char(&json, '\n');
-    ck_assert_str_eq(buf_string(&json), unit_file(&arena, "context/full.json"));
+    ck_assert_str_eq(json_of(&c, &shown), unit_file(&arena, "context/full.json"));
     arena_release(&arena);
 }
 END_TEST
@@ -124,14 +130,12 @@ START_TEST(nothing_known_is_nothing_said)
     struct context_shown shown;
     ck_assert_str_eq(text_of(&c, 1000, &shown), "");
     ck_assert_uint_eq(shown.tokens, 0);
-    struct buf json = { .arena = &arena };
-    context_json(&json, &c, &shown);
     ck_assert_str_eq(
-        buf_string(&json),
+        json_of(&c, &shown),
         "{\"recent_activity\":{\"rejections_last_hour\":[],\"recent_rejections\":[],"
         "\"repeated_rejection\":null,\"executed_orders_today\":0,\"realized_pnl_today_pct\":null,"
         "\"consecutive_losing_closes\":0},\"recent_trades\":[],\"open_positions\":[],"
-        "\"recent_trades_omitted\":0,\"open_positions_omitted\":0}");
+        "\"recent_trades_omitted\":0,\"open_positions_omitted\":0}\n");
     arena_release(&arena);
 }
 END_TEST
@@ -186,16 +190,14 @@ START_TEST(lessons_are_the_first_section_and_nothing_else_changes)
     ck_assert_str_eq(text, arena_fmt(&arena, LESSONS "\n%s", unit_file(&arena, "context/full.md")));
     ck_assert_uint_eq(shown.tokens, tokens_estimate(text, strlen(text)));
     ck_assert(shown.lessons && shown.risk && shown.closed == 4 && shown.open == 2);
-    struct buf json = { .arena = &arena }, facts = json;
+    struct buf json = { .arena = &arena };
     context_lessons_json(&json, &c, &shown);
     ck_assert_str_eq(buf_string(&json),
                      arena_fmt(&arena,
                                "{\"note_id\":\"0190aaaa-0000-7000-8000-000000000001\",\"scope\":\"skill\","
                                "\"lessons_hash\":\"0123456789abcdef\",\"tokens\":%zu,\"shown\":true}",
                                tokens_estimate(LESSONS, strlen(LESSONS))));
-    context_json(&facts, &c, &shown);
-    buf_char(&facts, '\n');
-    ck_assert_str_eq(buf_string(&facts), unit_file(&arena, "context/full.json"));
+    ck_assert_str_eq(json_of(&c, &shown), unit_file(&arena, "context/full.json"));
     arena_release(&arena);
 }
 END_TEST
@@ -421,6 +423,47 @@ START_TEST(foreign_text_stays_in_its_line_and_its_quotes)
 }
 END_TEST
 
+/* The rule of a line, of ASCII, one character after the other: the words, and then the cut. */
+static const char *plain_line(const char *text, size_t max)
+{
+    struct buf out = { .arena = &arena };
+    for (; *text; text++) {
+        const bool blank = *text <= ' ' || *text == 0x7f;
+        if (!blank)
+            buf_char(&out, *text == '"' ? '\'' : *text);
+        else if (out.len > 0 && out.data[out.len - 1] != ' ')
+            buf_char(&out, ' ');
+    }
+    while (out.len > 0 && out.data[out.len - 1] == ' ')
+        out.len--;
+    if (out.len <= max)
+        return buf_string(&out);
+    out.len = max - 1;
+    while (out.len > 0 && out.data[out.len - 1] == ' ')
+        out.len--;
+    buf_text(&out, "…");
+    return buf_string(&out);
+}
+
+START_TEST(any_line_is_as_its_rule_says)
+{
+    static const char pieces[] = "abcdef  \"~!\n\x7f";
+    uint64_t random = 7;
+    for (int round = 0; round < 20000; round++) {
+        char text[24];
+        size_t len = 0;
+        for (random = random * UINT64_C(6364136223846793005) + 1; len < (random >> 40) % sizeof text; len++)
+            text[len] = pieces[(random >> (len + 7)) % (sizeof pieces - 1)];
+        text[len] = '\0';
+        const size_t max = 1 + (random >> 50) % 20;
+        struct buf out = { .arena = &arena };
+        line_text(&out, text, max);
+        HOLDS(strcmp(buf_string(&out), plain_line(text, max)) == 0);
+        arena_release(&arena);
+    }
+}
+END_TEST
+
 UNIT_MAIN("context", the_sections_are_as_in_the_golden_file, nothing_known_is_nothing_said,
           every_budget_is_held_and_the_oldest_trades_go_first,
           lessons_are_the_first_section_and_nothing_else_changes,
@@ -429,4 +472,5 @@ UNIT_MAIN("context", the_sections_are_as_in_the_golden_file, nothing_known_is_no
           a_line_is_bounded_whatever_it_holds, a_line_that_is_zero_is_left_out,
           three_in_a_row_are_said_and_two_never,
           rules_are_shown_by_count_and_then_by_name_and_never_without_end,
-          amounts_are_written_as_the_table_says, foreign_text_stays_in_its_line_and_its_quotes)
+          amounts_are_written_as_the_table_says, foreign_text_stays_in_its_line_and_its_quotes,
+          any_line_is_as_its_rule_says)
