@@ -76,8 +76,8 @@ struct member {
     bool required;
 };
 
-#define T(name, kind, member, ...) \
-    { #name, sizeof #name - 1, kind, offsetof(struct row, trade.member), __VA_ARGS__ }
+#define M(name, kind, offset, ...) { #name, sizeof #name - 1, kind, offset, __VA_ARGS__ }
+#define T(name, kind, member, ...) M(name, kind, offsetof(struct row, trade.member), __VA_ARGS__)
 static const struct member members[] = {
     T(trade_id, MEMBER_TEXT, id),
     T(id, MEMBER_TEXT, id), /* of a row of the table */
@@ -99,7 +99,7 @@ static const struct member members[] = {
     T(realized_pnl_usd, MEMBER_QUANTITY, realized_pnl_usd),
     T(size_base, MEMBER_QUANTITY, size_base),
     T(average_entry_price, MEMBER_QUANTITY, average_entry_price),
-    { "realized_so_far_usd", 19, MEMBER_QUANTITY, offsetof(struct row, realized_so_far_usd) },
+    M(realized_so_far_usd, MEMBER_QUANTITY, offsetof(struct row, realized_so_far_usd)),
     T(mark_price, MEMBER_QUANTITY, mark_price),
     T(mfe_usd, MEMBER_DECIMAL, mfe_usd),
     T(mae_usd, MEMBER_DECIMAL, mae_usd),
