@@ -2,46 +2,31 @@
 #include "core/context.h"
 #include "core/line_text.h"
 #include "core/money_text.h"
-#include "core/time_text.h"
 #include "core/tokens.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;
-
-static struct quantity number(const char *text)
-{
-    struct quantity q;
-    ck_assert_msg(quantity_read(text, &q) <= DECIMAL_ROUNDED, "%s", text);
-    return q;
-}
-
-static int64_t at(const char *text)
-{
-    int64_t us;
-    ck_assert_msg(time_text_parse(text, &us), "%s", text);
-    return us;
-}
 
 static struct trade entered(const char *symbol, enum trade_side side, const char *when, const char *usd,
                             const char *price, const char *reason)
 {
     return (struct trade){ .symbol = symbol,
                            .side = side,
-                           .entry_tick_us = at(when),
-                           .entry_size_usd = number(usd),
-                           .entry_price = number(price),
-                           .average_entry_price = number(price),
-                           .size_base = number("0"),
-                           .mark_price = number(price),
+                           .entry_tick_us = unit_time_us(when),
+                           .entry_size_usd = unit_number(usd),
+                           .entry_price = unit_number(price),
+                           .average_entry_price = unit_number(price),
+                           .size_base = unit_number("0"),
+                           .mark_price = unit_number(price),
                            .entry_reason = reason };
 }
 
 static struct trade closed(struct trade t, const char *when, const char *price, const char *pnl,
                            const char *regime)
 {
-    t.exit_tick_us = at(when);
-    t.exit_price = number(price);
-    t.realized_pnl_usd = number(pnl);
+    t.exit_tick_us = unit_time_us(when);
+    t.exit_price = unit_number(price);
+    t.realized_pnl_usd = unit_number(pnl);
     t.holding_minutes = trade_minutes(t.entry_tick_us, t.exit_tick_us);
     t.entry_regime_tag = regime;
     t.exit_reason = "target reached";
@@ -78,21 +63,21 @@ static struct context full(void)
                               "2026-06-02T10:30:00Z", "149.75", "1250.005", "chop_hivol");
     open_trades[0] =
         entered("ETH", TRADE_LONG, "2026-06-04T12:30:00Z", "200", "3410", "BB lower-band bounce");
-    open_trades[0].size_base = number("0.0587");
-    open_trades[0].mark_price = number("3438");
-    open_trades[0].mfe_usd = number("22").value;
-    open_trades[0].mae_usd = number("-8").value;
+    open_trades[0].size_base = unit_number("0.0587");
+    open_trades[0].mark_price = unit_number("3438");
+    open_trades[0].mfe_usd = unit_number("22").value;
+    open_trades[0].mae_usd = unit_number("-8").value;
     open_trades[1] = entered("SOL", TRADE_SHORT, "2026-06-04T13:00:00Z", "99.5", "148.5", NULL);
-    open_trades[1].size_base = number("0.67");
+    open_trades[1].size_base = unit_number("0.67");
     return (struct context){
-        .now_us = at("2026-06-04T13:00:00Z"),
+        .now_us = unit_time_us("2026-06-04T13:00:00Z"),
         .risk = { .rejections = rejections,
                   .rule_count = 2,
                   .tail = tail,
                   .tail_count = 4,
                   .executed_today = 2,
                   .has_pnl_today = true,
-                  .pnl_today_pct = number("-1.2345").value,
+                  .pnl_today_pct = unit_number("-1.2345").value,
                   .losing_closes = 3 },
         .closed = closed_trades,
         .closed_count = 4,
@@ -304,11 +289,12 @@ START_TEST(a_line_that_is_zero_is_left_out)
                      HEADING "- consecutive losing closes: 2\n");
     ck_assert_str_eq(activity((struct risk_state){ .has_pnl_today = true }), "");
     ck_assert_str_eq(
-        activity((struct risk_state){ .has_pnl_today = true, .pnl_today_pct = number("0.004").value }), "");
+        activity((struct risk_state){ .has_pnl_today = true, .pnl_today_pct = unit_number("0.004").value }),
+        "");
     ck_assert_str_eq(
-        activity((struct risk_state){ .has_pnl_today = true, .pnl_today_pct = number("0.516").value }),
+        activity((struct risk_state){ .has_pnl_today = true, .pnl_today_pct = unit_number("0.516").value }),
         HEADING "- realized PnL today (UTC, vs day-start equity): +0.52%\n");
-    ck_assert_str_eq(activity((struct risk_state){ .pnl_today_pct = number("5").value }), "");
+    ck_assert_str_eq(activity((struct risk_state){ .pnl_today_pct = unit_number("5").value }), "");
     ck_assert_str_eq(activity((struct risk_state){ .rejections = rejections, .rule_count = 1 }),
                      HEADING "- engine rejections (last 1h): R6_RATE_LIMIT=1\n");
     arena_release(&arena);
@@ -365,7 +351,7 @@ static const struct {
 static const char *shown_as(void (*put)(struct buf *, struct decimal), const char *amount)
 {
     struct buf out = { .arena = &arena };
-    put(&out, number(amount).value);
+    put(&out, unit_number(amount).value);
     return buf_string(&out);
 }
 
@@ -377,11 +363,11 @@ START_TEST(amounts_are_written_as_the_table_says)
         ck_assert_str_eq(shown_as(money_change, amounts[i].amount), amounts[i].change);
         ck_assert_str_eq(shown_as(money_pnl, amounts[i].amount), amounts[i].pnl);
         struct buf out = { .arena = &arena };
-        money_percent(&out, number(amounts[i].amount).value, 1);
+        money_percent(&out, unit_number(amounts[i].amount).value, 1);
         ck_assert_str_eq(buf_string(&out), amounts[i].percent);
     }
-    ck_assert(!decimal_is_valid(money_share(number("5").value, number("0").value)));
-    ck_assert(!decimal_is_valid(money_share(number("5").value, number("-1").value)));
+    ck_assert(!decimal_is_valid(money_share(unit_number("5").value, unit_number("0").value)));
+    ck_assert(!decimal_is_valid(money_share(unit_number("5").value, unit_number("-1").value)));
     arena_release(&arena);
 }
 END_TEST

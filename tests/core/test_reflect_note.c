@@ -96,14 +96,6 @@ END_TEST
 
 /* ---- lengths ---- */
 
-static const char *repeated(const char *text, size_t times)
-{
-    struct buf out = { .arena = &arena };
-    while (times--)
-        buf_text(&out, text);
-    return buf_string(&out);
-}
-
 static struct note_checked check(const char *said)
 {
     return note_check(&arena, said, NULL, 0, 0);
@@ -114,14 +106,15 @@ START_TEST(white_space_is_empty_and_too_much_is_too_long_in_characters)
     static const char *const nothing[] = { "", " ", "\n\n\t\r\n", "\u00a0\u2003\u3000", "\x01\x1f" };
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
         ck_assert_int_eq(check(nothing[i]).verdict, NOTE_EMPTY);
-    ck_assert_int_eq(check(repeated(" ", 4000)).verdict, NOTE_EMPTY);
-    ck_assert_int_eq(check(repeated(" ", 4001)).verdict, NOTE_TOO_LONG);
-    ck_assert_int_eq(check(repeated("€", 4000)).verdict, NOTE_MISSING_SLOT);
-    struct note_checked long_one = check(repeated("€", 4001));
+    ck_assert_int_eq(check(unit_repeated(&arena, " ", 4000)).verdict, NOTE_EMPTY);
+    ck_assert_int_eq(check(unit_repeated(&arena, " ", 4001)).verdict, NOTE_TOO_LONG);
+    ck_assert_int_eq(check(unit_repeated(&arena, "€", 4000)).verdict, NOTE_MISSING_SLOT);
+    struct note_checked long_one = check(unit_repeated(&arena, "€", 4001));
     ck_assert_int_eq(long_one.verdict, NOTE_TOO_LONG);
     ck_assert_str_eq(long_one.detail, "4001 characters; at most 4000 are read");
     const char *const avoid[] = { "never ever" };
-    ck_assert_int_eq(note_check(&arena, repeated("never ever ", 400), avoid, 1, 0).verdict, NOTE_TOO_LONG);
+    ck_assert_int_eq(note_check(&arena, unit_repeated(&arena, "never ever ", 400), avoid, 1, 0).verdict,
+                     NOTE_TOO_LONG);
     arena_release(&arena);
 }
 END_TEST
@@ -133,7 +126,7 @@ static const char *sized(const size_t bullets[REFLECT_SLOTS][REFLECT_BULLETS_MAX
     for (int slot = 0; slot < REFLECT_SLOTS; slot++) {
         buf_fmt(&out, "%s\n", reflect_slot_headings[slot]);
         for (int i = 0; i < REFLECT_BULLETS_MAX && bullets[slot][i]; i++)
-            buf_fmt(&out, "- %d%s\n", i, repeated(letter, bullets[slot][i] - 1));
+            buf_fmt(&out, "- %d%s\n", i, unit_repeated(&arena, letter, bullets[slot][i] - 1));
     }
     return buf_string(&out);
 }

@@ -212,21 +212,13 @@ END_TEST
 
 /* ---- size ---- */
 
-static const char *repeated(const char *text, size_t times)
-{
-    struct buf out = { .arena = &arena };
-    while (times--)
-        buf_text(&out, text);
-    return buf_string(&out);
-}
-
 START_TEST(a_long_strategy_is_cut_in_characters_and_says_so)
 {
-    struct reflect_facts facts = { .strategy = repeated("é", REFLECT_STRATEGY_MAX) };
+    struct reflect_facts facts = { .strategy = unit_repeated(&arena, "é", REFLECT_STRATEGY_MAX) };
     const char *user = reflect_prompt(&arena, &facts).user;
     ck_assert_ptr_null(strstr(user, "[cut"));
     ck_assert_ptr_nonnull(strstr(user, facts.strategy));
-    facts.strategy = repeated("é", 20000);
+    facts.strategy = unit_repeated(&arena, "é", 20000);
     user = reflect_prompt(&arena, &facts).user;
     ck_assert_ptr_nonnull(strstr(user, "é\n[cut: the first 6000 of 20000 characters]\n</strategy>\n"));
     ck_assert_uint_lt(utf8_count(user, strlen(user)), REFLECT_STRATEGY_MAX + 500);
@@ -238,7 +230,7 @@ START_TEST(rules_are_shown_whole_and_all)
 {
     const char *rules[50];
     for (int i = 0; i < 50; i++)
-        rules[i] = arena_fmt(&arena, "%02d%s", i, repeated("r", REFLECT_RULE_MAX - 2));
+        rules[i] = arena_fmt(&arena, "%02d%s", i, unit_repeated(&arena, "r", REFLECT_RULE_MAX - 2));
     struct reflect_facts facts = { .strategy = "s", .avoid = rules, .avoid_count = 50 };
     const char *user = reflect_prompt(&arena, &facts).user;
     for (int i = 0; i < 50; i++)
@@ -251,19 +243,22 @@ START_TEST(a_thousand_trades_of_the_worst_kind_stay_bounded)
 {
     enum { COUNT = 1000 };
     static struct reflect_trade many[COUNT];
-    const char *rules[50], *reason = repeated("<", 2000);
+    const char *rules[50], *reason = unit_repeated(&arena, "<", 2000);
     for (int i = 0; i < 50; i++)
-        rules[i] = repeated("<", REFLECT_RULE_MAX);
+        rules[i] = unit_repeated(&arena, "<", REFLECT_RULE_MAX);
     for (int i = 0; i < COUNT; i++)
-        many[i] = (struct reflect_trade){ .symbol = arena_fmt(&arena, "%s%d", repeated("<", 60), i),
-                                          .regime = arena_fmt(&arena, "%s%d", repeated("<", 60), i),
-                                          .side = "long",
-                                          .entry_reason = reason,
-                                          .exit_reason = reason,
-                                          .size_usd = 1e15,
-                                          .net_usd = -1e15,
-                                          .entry_us = i * MINUTE };
-    struct reflect_facts facts = { repeated("<", 20000), rules, 50, repeated("<", 2000), many, COUNT, 0 };
+        many[i] =
+            (struct reflect_trade){ .symbol = arena_fmt(&arena, "%s%d", unit_repeated(&arena, "<", 60), i),
+                                    .regime = arena_fmt(&arena, "%s%d", unit_repeated(&arena, "<", 60), i),
+                                    .side = "long",
+                                    .entry_reason = reason,
+                                    .exit_reason = reason,
+                                    .size_usd = 1e15,
+                                    .net_usd = -1e15,
+                                    .entry_us = i * MINUTE };
+    struct reflect_facts facts = {
+        unit_repeated(&arena, "<", 20000), rules, 50, unit_repeated(&arena, "<", 2000), many, COUNT, 0
+    };
     struct reflect_prompt p = reflect_prompt(&arena, &facts);
     printf("the largest prompt: %zu bytes, %zu tokens by the estimate\n", strlen(p.user), p.tokens);
     ck_assert_uint_lt(strlen(p.user), 300000);

@@ -2,17 +2,11 @@
 #include "core/trade_stats.h"
 #include "tests/core/unit.h"
 
-static struct decimal number(const char *text)
-{
-    struct decimal d;
-    ck_assert_int_eq(decimal_parse(text, &d), DECIMAL_EXACT);
-    return d;
-}
-
 static void add(struct trade_stats *s, const char *gross, const char *fees, const char *minutes,
                 const char *mfe)
 {
-    const struct trade_result r = { number(gross), number(fees), number(minutes), number(mfe) };
+    const struct trade_result r = { unit_number(gross).value, unit_number(fees).value,
+                                    unit_number(minutes).value, unit_number(mfe).value };
     trade_stats_add(s, &r);
 }
 

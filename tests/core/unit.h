@@ -1,4 +1,4 @@
-/* What the unit tests share: one suite for each program, and lines of a data file. */
+/* What the unit tests share: one suite for each program, lines of a data file, and values from text. */
 #ifndef DAYBOOK_TESTS_CORE_UNIT_H
 #define DAYBOOK_TESTS_CORE_UNIT_H
 
@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/time_text.h"
+#include "core/trade.h"
 
 static int unit_run(const char *name, const TTest *const *tests, size_t count)
 {
@@ -77,6 +79,28 @@ static inline void unit_columns(char *line, char **columns, size_t count)
         if (*line)
             *line++ = '\0';
     }
+}
+
+static inline struct quantity unit_number(const char *text)
+{
+    struct quantity q;
+    ck_assert_msg(quantity_read(text, &q) <= DECIMAL_ROUNDED, "%s", text);
+    return q;
+}
+
+static inline int64_t unit_time_us(const char *text)
+{
+    int64_t us;
+    ck_assert_msg(time_text_parse(text, &us), "%s", text);
+    return us;
+}
+
+static inline const char *unit_repeated(struct arena *arena, const char *text, size_t times)
+{
+    struct buf out = { .arena = arena };
+    while (times--)
+        buf_text(&out, text);
+    return buf_string(&out);
 }
 
 #endif
