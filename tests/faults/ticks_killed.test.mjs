@@ -1,34 +1,17 @@
 // The service, and sometimes PostgreSQL, is killed with -9 at random moments under a stream of ticks. The runners retry until they are
 // answered, and the ledger is in the end the one that nobody interrupted.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { makeClient } from '../lib/client.mjs';
-import { startCluster } from '../lib/cluster.mjs';
-import { sleep } from '../lib/faults.mjs';
-import { until } from '../lib/processes.mjs';
-import { startService } from '../lib/service.mjs';
+import { test } from 'node:test';
+import { answerTo, assertRetried, killUnder, startWriter } from '../lib/killed.mjs';
+import { suite } from '../lib/suite.mjs';
 import { deploy, exact, hashOf, ledgerOf, postBulk, randomOf, tickOf, ticksPath } from '../lib/ticks.mjs';
 
 const KILLS = 50;
 const EVERY_NTH_BOTH = 10; // of them: PostgreSQL goes too
 const RUNNERS = 5; // the last one posts many ticks at once
 const BULK_LINES = 10;
-const random = randomOf(20260604);
 
-let cluster, database, service;
-const query = (sql, values) => cluster.query(database, sql, values);
-
-before(async () => {
-  cluster = await startCluster({ durable: true, settings: { timezone: 'UTC' } });
-  database = await cluster.createDatabase();
-});
-after(async () => {
-  try {
-    await service?.stop();
-  } finally {
-    await cluster?.close();
-  }
-});
+const s = suite({ cluster: { durable: true, settings: { timezone: 'UTC' } } });
 
 const BARS = Array.from({ length: 12 }, (_, i) => 100 + i);
 
@@ -47,99 +30,49 @@ function tickAt(runner, n) {
   });
 }
 
-const RETRIED = ['database_unavailable', 'outcome_unknown', 'shutting_down', 'overloaded', 'idempotency_in_progress', 'request_timeout'];
-
-const isNetwork = (error) => (error.code && error.code !== 'ERR_ASSERTION' ? null : Promise.reject(error));
-
-/** One tick, with a key or without: {text, replayed}, or null when it was not answered. */
-async function sendOne({ number, deployment }, n) {
+/** One tick, with a key or without: {text, replayed}, if it was answered. */
+async function sendOne(number, deployment, n) {
   const headers = number % 2 ? { 'idempotency-key': `runner-${number}-${n}` } : {};
-  const answer = await service?.api.post(ticksPath(deployment), tickAt(number, n), { headers, check: n % 7 === 0 }).catch(isNetwork);
-  if (answer?.status === 200) return [{ text: answer.text, replayed: answer.json.replayed }];
-  if (answer) assert.ok(RETRIED.includes(answer.json.code), answer.text);
-  return [];
+  const answer = await answerTo(s, (api) => api.post(ticksPath(deployment), tickAt(number, n), { headers, check: n % 7 === 0 }));
+  return answer ? [{ text: answer.text, replayed: answer.json.replayed }] : [];
 }
 
 /** The next few ticks in one body: those that were answered before it broke off. */
-async function sendMany({ number, deployment }, n) {
+async function sendMany(number, deployment, n) {
   const ticks = Array.from({ length: BULK_LINES }, (_, i) => tickAt(number, n + i));
-  const answer = await (service && postBulk(service.api, deployment, ticks, { status: undefined, check: false }).catch(isNetwork));
-  if (!answer?.lines) {
-    if (answer) assert.ok(RETRIED.includes(answer.json.code), answer.text);
-    return [];
-  }
+  const answer = await answerTo(s, (api) => postBulk(api, deployment, ticks, { status: undefined, check: false }));
+  if (!answer) return [];
   const { problem } = answer.lines.at(-1);
-  if (problem) assert.ok(RETRIED.includes(problem.code), JSON.stringify(problem));
+  if (problem) assertRetried(problem);
   return answer.lines.filter((l) => !l.problem).map(({ line, ...rest }) => ({ text: JSON.stringify(rest), replayed: rest.replayed }));
 }
 
-/** Posts ticks in order, each until it is answered. Every other runner sends an Idempotency-Key, the last one many at once. */
-function startRunner(number, deployment) {
-  const runner = { number, deployment, answers: [], retries: 0, replays: 0 };
+/** Posts ticks in order. Every other runner sends an Idempotency-Key, the last one many at once. */
+async function startRunner(number) {
+  const deployment = await deploy(s.query, { cadence: 'per_n_trades', everyN: 5 });
   const send = number === RUNNERS - 1 ? sendMany : sendOne;
-  let going = true;
-  const done = (async () => {
-    for (let answered = []; going || !answered.length; ) { // what was sent last may be stored without an answer: it is asked for again
-      answered = await send(runner, runner.answers.length);
-      for (const { text, replayed } of answered) {
-        runner.answers.push(text);
-        runner.replays += replayed;
-      }
-      if (answered.length) continue;
-      runner.retries++;
-      await sleep(10);
-    }
-  })();
-  done.catch(() => {}); // seen by stop()
-  runner.stop = () => ((going = false), done);
-  return runner;
-}
-
-async function begin() {
-  service = await startService(cluster.url(database));
-  service.api = makeClient(service.base);
-}
-
-async function killAll({ both }) {
-  const dying = service;
-  service = null;
-  if (both) await Promise.all([cluster.kill(), dying.kill()]);
-  else await dying.kill();
-  dying.api.close();
-  if (both) await cluster.start();
+  return Object.assign(startWriter(number, (n) => send(number, deployment, n)), { deployment });
 }
 
 test(`killed ${KILLS} times under a stream of ticks, the ledger is the one of a runner that nobody interrupted`, async (t) => {
   const begun = Date.now();
-  await begin();
   const runners = [];
-  for (let i = 0; i < RUNNERS; i++) runners.push(startRunner(i, await deploy(query, { cadence: 'per_n_trades', everyN: 5 })));
-  const total = () => runners.reduce((sum, r) => sum + r.answers.length, 0);
-  let both = 0;
-  for (let i = 0; i < KILLS; i++) {
-    const before = total();
-    await until(() => total() > before, 'ticks are taken', 30_000);
-    await sleep(random() * 100);
-    const postgres = i % EVERY_NTH_BOTH === EVERY_NTH_BOTH - 1;
-    both += postgres;
-    await killAll({ both: postgres });
-    await begin();
-  }
-  await Promise.all(runners.map((r) => r.stop()));
+  for (let i = 0; i < RUNNERS; i++) runners.push(await startRunner(i));
+  await killUnder(s, runners, { kills: KILLS, nthBoth: EVERY_NTH_BOTH, seed: 20260604 });
   const killed = (Date.now() - begun) / 1000;
 
-  for (const { number, deployment, answers } of runners) {
-    const quiet = await deploy(query, { cadence: 'per_n_trades', everyN: 5 });
-    for (const [n, text] of answers.entries()) {
-      const again = await service.api.post(ticksPath(deployment), tickAt(number, n), { status: 200, check: false });
+  for (const { name: number, deployment, answers } of runners) {
+    const quiet = await deploy(s.query, { cadence: 'per_n_trades', everyN: 5 });
+    for (const [n, { text }] of answers.entries()) {
+      const again = await s.api.post(ticksPath(deployment), tickAt(number, n), { status: 200, check: false });
       assert.equal(again.text, text.replace(/"replayed":false}$/, '"replayed":true}'), `runner ${number}, tick ${n}: what was answered is what is stored`);
-      await service.api.post(ticksPath(quiet), tickAt(number, n), { status: 200, check: false });
+      await s.api.post(ticksPath(quiet), tickAt(number, n), { status: 200, check: false });
     }
-    const [ledger, expected] = [await ledgerOf(query, deployment), await ledgerOf(query, quiet)];
+    const [ledger, expected] = [await ledgerOf(s.query, deployment), await ledgerOf(s.query, quiet)];
     assert.equal(hashOf(ledger), hashOf(expected), `runner ${number}`);
     assert.equal(ledger, expected);
   }
-  const sum = (of) => runners.reduce((n, r) => n + r[of], 0);
-  t.diagnostic(`${KILLS} kills, ${both} with PostgreSQL: ${total()} ticks, ${sum('retries')} retries, ${sum('replays')} ticks that were stored and not answered; ${killed.toFixed(1)} s under fire, ${((Date.now() - begun) / 1000).toFixed(1)} s in all`);
-  assert.ok(total() > KILLS && sum('retries') >= KILLS, 'the kills were seen');
+  const answers = runners.flatMap((r) => r.answers);
+  const retries = runners.reduce((n, r) => n + r.retries, 0);
+  t.diagnostic(`${KILLS} kills, ${KILLS / EVERY_NTH_BOTH} with PostgreSQL: ${answers.length} ticks, ${retries} retries, ${answers.filter((a) => a.replayed).length} ticks that were stored and not answered; ${killed.toFixed(1)} s under fire, ${((Date.now() - begun) / 1000).toFixed(1)} s in all`);
 });
