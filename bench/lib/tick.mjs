@@ -15,7 +15,7 @@ import {
 } from './throughput.mjs';
 
 export const LEVELS = [1, 16, CONNECTIONS];
-const DEPLOYMENTS = 1024; // far more than connections: see wrk/ticks.lua
+const DEPLOYMENTS = 1024; // far more than connections: see wrk/deployments.lua
 const OPENS_A_SECOND = 10_000; // more than any machine of two cores can do durably
 
 /** pgbench's deployments, and what the service sent to the database for a tick of each. */

@@ -2,6 +2,9 @@
 import { fileURLToPath } from 'node:url';
 import { run } from '../../tests/lib/processes.mjs';
 
+const SCRIPTS = fileURLToPath(new URL('../wrk/', import.meta.url));
+const env = { ...process.env, LUA_PATH: `${SCRIPTS}?.lua` }; // what scripts share lies beside them
+
 let seed = 1; // another one for every run, so that no two send the same bodies
 
 /**
@@ -9,7 +12,6 @@ let seed = 1; // another one for every run, so that no two send the same bodies
  * not among the requests. `more` are further arguments of the script.
  */
 export async function wrk(stage, base, kind, connections, seconds, more = []) {
-  const script = fileURLToPath(new URL(`../wrk/${kind}.lua`, import.meta.url));
   const args = [
     '-t1',
     `-c${connections}`,
@@ -17,14 +19,14 @@ export async function wrk(stage, base, kind, connections, seconds, more = []) {
     '--timeout',
     '10s',
     '-s',
-    script,
+    `${SCRIPTS}${kind}.lua`,
     base,
     '--',
     stage.folder,
     String(seed++),
     ...more,
   ];
-  const { code, stdout, stderr } = await run('wrk', args);
+  const { code, stdout, stderr } = await run('wrk', args, { env });
   const line = stdout.match(/^\{.*\}$/m);
   if (code !== 0 || !line) throw new Error(`wrk ${kind}: ${stdout}${stderr}`);
   const { answered, refused, lost, us, p50, p99 } = JSON.parse(line[0]);

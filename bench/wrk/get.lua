@@ -1,6 +1,5 @@
 -- GET /v1/lessons/{id}: arguments are the folder of ids.txt and a seed. The requests are made before the clock starts.
-local here = debug.getinfo(1, "S").source:match("^@(.*/)")
-dofile(here .. "report.lua")
+require "report"
 
 local requests = {}
 

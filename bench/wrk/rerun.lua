@@ -1,7 +1,6 @@
 -- POST /v1/episodic/should_rerun: arguments are the folder of pairs.txt (ticker, task type), a seed and the signals as JSON. The requests
 -- are made before the clock starts.
-local here = debug.getinfo(1, "S").source:match("^@(.*/)")
-dofile(here .. "report.lua")
+require "report"
 
 local requests = {}
 

@@ -1,6 +1,5 @@
--- A tick that opens a trade: the first one of a deployment, with the hundred bars that say which market it is. Arguments: see ticks.lua.
-local here = debug.getinfo(1, "S").source:match("^@(.*/)")
-dofile(here .. "ticks.lua")
+-- A tick that opens a trade: the first one of a deployment, with the hundred bars that say which market it is. Arguments: see deployments.lua.
+require "deployments"
 
 local function bars()
    local closes = {}
@@ -12,7 +11,7 @@ end
 
 function init(args)
    math.randomseed(tonumber(args[2]))
-   ticks_init(args, function(turn)
+   post_to_deployments(args, "ticks", function(turn)
       if turn > 1 then
          io.stderr:write("there are no deployments left\n")
          os.exit(1)

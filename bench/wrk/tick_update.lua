@@ -1,6 +1,5 @@
--- A tick in which the marks of three positions move. Arguments: see ticks.lua; a later seed is a later time. lib/ledger.mjs posts the same.
-local here = debug.getinfo(1, "S").source:match("^@(.*/)")
-dofile(here .. "ticks.lua")
+-- A tick in which the marks of three positions move. Arguments: see deployments.lua; a later seed is a later time. lib/ledger.mjs posts the same.
+require "deployments"
 
 local BEGIN = 1704067200 -- 2024-01-01, when the positions were opened
 local TURNS = 1000 -- seconds for each seed
@@ -13,7 +12,7 @@ end
 function init(args)
    local seed = tonumber(args[2])
    math.randomseed(seed)
-   ticks_init(args, function(turn)
+   post_to_deployments(args, "ticks", function(turn)
       return '{"tick_at":"' .. os.date("!%Y-%m-%dT%H:%M:%SZ", BEGIN + TURNS * seed + turn) .. '","portfolio":{"equity_usd":10000.37,"positions":['
          .. position("BTC", "long", "0.0038", 65200.12) .. ',' .. position("ETH", "short", "0.0586", 3410.5) .. ','
          .. position("SOL", "long", "1.61", 155.25) .. ']},"proposed_action":{"kind":"hold","reason":"the trend is intact"},"engine":{"kind":"none"}}'
