@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "db/admin.h"
 #include "server/embedded_pg.h"
+#include "server/log.h"
 
 static const char *database_server; /* a URL of the server; its role may create databases */
 static char database_folder[64];
@@ -108,6 +110,28 @@ static inline void database_drop(const char *name)
     char sql[256];
     snprintf(sql, sizeof sql, "drop database if exists %s with (force)", name);
     database_value(database_server, sql);
+}
+
+/* A connection to a new database that has every migration; `word` is in its name. */
+static inline PGconn *database_migrated(const char *word)
+{
+    char name[64];
+    log_setup("error", "text");
+    snprintf(name, sizeof name, "daybook_test_%d_%s", (int)getpid(), word);
+    const char *url = database_create(name);
+    ck_assert(admin_migrate(url, NULL));
+    PGconn *pg = database_connect(url);
+    PQsetNoticeProcessor(pg, database_silence, NULL);
+    return pg;
+}
+
+/* Ends the connection, and its database. */
+static inline void database_finish(PGconn *pg)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s", PQdb(pg));
+    PQfinish(pg);
+    database_drop(name);
 }
 
 /* Runs the tests against the server; what main returns. */

@@ -279,24 +279,29 @@ static inline void owned_fill(PGconn *pg)
         }
 }
 
+/* Removes all rows of the owner, what refers to others before those. */
+static inline void owned_remove(PGconn *pg, const char *owner)
+{
+    char sql[FILLERS * 128], *p = sql;
+    for (int f = FILLERS - 1; f >= 0; f--)
+        p += sprintf(p, "delete from daybook.%s where owner = '%s';", fillers[f].table, owner);
+    owned_run(pg, sql);
+}
+
 /* A checksum over all rows of the owner in all owned tables, in static storage that two calls share. */
 static inline const char *owned_sum(PGconn *pg, const char *owner)
 {
-    static char sums[2][MOST_TABLES * 34];
+    static char sums[2][33];
     static unsigned next;
-    char *out = sums[next++ % 2], names[MOST_TABLES][64];
-    int count = owned_tables(pg, names);
-    out[0] = 0;
-    for (int i = 0; i < count; i++) {
-        char sql[256];
-        snprintf(sql, sizeof sql,
-                 "select coalesce(md5(string_agg(t::text, '|' order by t::text)), 'none') from daybook.%s t "
-                 "where owner = '%s'",
-                 names[i], owner);
-        PGresult *r = owned_query(pg, sql);
-        strcat(strcat(out, PQgetvalue(r, 0, 0)), " ");
-        PQclear(r);
-    }
+    char *out = sums[next++ % 2], sql[FILLERS * 128], *p = sql;
+    for (int f = 0; f < FILLERS; f++)
+        p += sprintf(p, "%s '%s ' || t::text as one from daybook.%s t where owner = '%s'",
+                     f ? " union all select" : "select md5(string_agg(one, '|' order by one)) from (select",
+                     fillers[f].table, fillers[f].table, owner);
+    strcpy(p, ") as rows");
+    PGresult *r = owned_query(pg, sql);
+    strcpy(out, PQgetvalue(r, 0, 0));
+    PQclear(r);
     return out;
 }
 

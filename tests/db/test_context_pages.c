@@ -3,9 +3,7 @@
 #include <check.h>
 
 #include "core/buf.h"
-#include "db/admin.h"
 #include "db/statement.h"
-#include "server/log.h"
 #include "tests/db/database.h"
 
 #define BIG   "0190aaaa-0000-7000-8000-000000000001"
@@ -13,8 +11,6 @@
 
 enum { FEW_PAGES = 60, TOGETHER = 4 };
 
-static const char *url;
-static char name[64];
 static PGconn *pg;
 
 static PGresult *query(const char *sql)
@@ -80,11 +76,7 @@ static void fill_notes(const char *deployment, int count, const char *last)
 /* As a fast lane has them: see conn_connect. */
 static void setup(void)
 {
-    log_setup("error", "text");
-    snprintf(name, sizeof name, "daybook_test_%d", (int)getpid());
-    url = database_create(name);
-    ck_assert(admin_migrate(url, NULL));
-    pg = database_connect(url);
+    pg = database_migrated("pages");
     run("set search_path = daybook, public; set jit = off; set plan_cache_mode = force_generic_plan;"
         "set enable_seqscan = off; set enable_sort = off");
     run("insert into skills (owner, skill_id) values ('local', 's');"
@@ -100,8 +92,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    PQfinish(pg);
-    database_drop(name);
+    database_finish(pg);
 }
 
 static const char *literal(struct arena *arena, const char *value, bool together)

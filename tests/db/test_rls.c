@@ -2,8 +2,6 @@
  * change none. */
 #include <check.h>
 
-#include "db/admin.h"
-#include "server/log.h"
 #include "tests/db/owned_rows.h"
 
 /* Owned tables that no direct reader may read at all, and why. */
@@ -15,7 +13,6 @@ static const struct {
     { "reader_owners", "who may read whose rows" },
 };
 
-static const char *url;
 static char name[64];
 static PGconn *pg;
 
@@ -28,12 +25,8 @@ static void as_admin(const char *fmt, const char *role)
 
 static void setup(void)
 {
-    log_setup("error", "text");
-    snprintf(name, sizeof name, "daybook_test_%d", (int)getpid());
-    url = database_create(name);
-    ck_assert(admin_migrate(url, NULL));
-    pg = database_connect(url);
-    PQsetNoticeProcessor(pg, database_silence, NULL);
+    pg = database_migrated("rls");
+    snprintf(name, sizeof name, "%s", PQdb(pg));
     owned_fill(pg);
     as_admin("create role %s_mapped login in role daybook_reader", name);
     as_admin("create role %s_unmapped login in role daybook_reader", name);
@@ -43,8 +36,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    PQfinish(pg);
-    database_drop(name);
+    database_finish(pg);
     pg = database_connect(database_server);
     as_admin("drop role %s_mapped", name);
     as_admin("drop role %s_unmapped", name);
