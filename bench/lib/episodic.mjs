@@ -1,5 +1,6 @@
 // Episodic memory: should_rerun with and without a reuse, and entries that the service embeds.
 import { writeFileSync } from 'node:fs';
+import { until } from '../../tests/lib/processes.mjs';
 import { preparePgbench } from './pgbench.mjs';
 import { request } from './stage.mjs';
 import { CLIENTS, CONNECTIONS, daybookContender, pgbenchContender, rounds } from './throughput.mjs';
@@ -49,11 +50,21 @@ export async function measureRerun(stage, plan) {
   return rounds(all, plan.rounds, plan.seconds, () => stage.query('checkpoint'));
 }
 
+/** wrk goes without waiting for what it asked last, and the service goes on with that: the next one begins when it is done. */
+async function rest(stage) {
+  const inFlight = async () => {
+    const { text } = await request(stage.service.base, 'GET', '/metrics');
+    return Number(text.match(/^daybook_requests_in_flight (\d+)$/m)[1]);
+  };
+  await until(async () => (await inFlight()) <= 1, 'the service is at rest', 60_000); // the one that asks
+  await stage.query('checkpoint');
+}
+
 /** {name of the contender: runs}: entries that the built-in embedder gives their vectors, by connections. */
 export const measureEntries = (stage, plan) =>
   rounds(
     [1, CONNECTIONS].map((connections) => daybookContender(stage, `${connections}`, 'episode', connections)),
     plan.rounds,
     plan.ledgerSeconds,
-    () => stage.query('checkpoint'),
+    () => rest(stage),
   );
