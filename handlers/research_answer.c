@@ -45,13 +45,23 @@ static void take_off_fence(const char **text, size_t *len)
     trim(text, len);
 }
 
+/* The reader of bodies has said it of one. What it quotes of the answer stays as it is. */
+static const char *about_answer(struct arena *arena, const char *detail)
+{
+    static const char body[] = " body";
+    const char *at = strstr(detail, body);
+    if (!at || memchr(detail, '"', (size_t)(at - detail)))
+        return detail;
+    return arena_fmt(arena, "%.*s answer%s", (int)(at - detail), detail, at + sizeof body - 1);
+}
+
 /* "probability: must be from 0 to 1; answer: is required". */
 static const char *faults_text(struct arena *arena, const struct problem *p)
 {
     struct buf out = { .arena = arena };
     int named = 0;
     for (const struct bad_field *bad = p->first; bad && named < FAULTS_NAMED; bad = bad->next, named++)
-        buf_fmt(&out, "%s%s: %s", named ? "; " : "", bad->field, bad->detail);
+        buf_fmt(&out, "%s%s: %s", named ? "; " : "", bad->field, about_answer(arena, bad->detail));
     if (p->count > named)
         buf_fmt(&out, "; and %d more", p->count - named);
     return buf_string(&out);
@@ -77,9 +87,10 @@ enum err research_read_answer(struct call *c, const struct llm_answer *said, str
     enum err err = field_decode(answer_fields, &body, &c->arena, &in, &p);
     if (err == ERR_INVALID_FIELDS)
         return invalid(c, said, faults_text(&c->arena, &p));
-    if (err != OK)
-        return invalid(c, said,
-                       arena_fmt(&c->arena, "%s: %s", err_code(err), p.detail ? p.detail : err_title(err)));
+    if (err != OK) {
+        const char *detail = about_answer(&c->arena, p.detail ? p.detail : err_title(err));
+        return invalid(c, said, arena_fmt(&c->arena, "%s: %s", err_code(err), detail));
+    }
     if (!entry->question) /* what was asked stays as it was asked */
         entry->question = in.question;
     entry->answer = in.answer;
