@@ -110,12 +110,24 @@ static bool is_name(const char *rule)
     return utf8_count(rule, len) == len;
 }
 
-static const char *quoted_rule(struct arena *arena, const char *said, const char *const *avoid, size_t count)
+static bool is_bullet(struct arena *arena, const struct note *note, const char *words)
+{
+    for (int i = 0; i < REFLECT_SLOTS; i++)
+        for (const struct note_bullet *b = note->slots[i].bullets; b; b = b->next)
+            if (strcmp(phrase_words(arena, b->text), words) == 0)
+                return true;
+    return false;
+}
+
+static const char *quoted_rule(struct arena *arena, const char *said, const struct note *note,
+                               const char *const *avoid, size_t count)
 {
     const char *words = phrase_words(arena, said);
     for (size_t i = 0; i < count; i++) {
         const char *rule = phrase_words(arena, avoid[i]);
-        if (phrase_has_words(rule) && !is_name(avoid[i]) && strstr(words, rule))
+        if (!phrase_has_words(rule))
+            continue;
+        if (is_name(avoid[i]) ? is_bullet(arena, note, rule) : strstr(words, rule) != NULL)
             return avoid[i];
     }
     return NULL;
@@ -163,10 +175,10 @@ struct note_checked note_check(struct arena *arena, const char *said, const char
     line_text(&line, said, 1);
     if (!line.len)
         return refused(NOTE_EMPTY, "nothing was said");
-    const char *rule = quoted_rule(arena, said, avoid, avoid_count);
+    struct note note = note_read(arena, said);
+    const char *rule = quoted_rule(arena, said, &note, avoid, avoid_count);
     if (rule)
         return refused(NOTE_QUOTES_AVOID_RULE, rule_detail(arena, rule));
-    struct note note = note_read(arena, said);
     const char *slots = names_of_missing(arena, &note, suppressed);
     if (slots)
         return refused(NOTE_MISSING_SLOT, arena_fmt(arena, "no heading for %s", slots));

@@ -36,8 +36,8 @@ struct note_checked {
  * can end its line, a tag's block or a quotation. What is longer than NOTE_CHARS_MAX loses whole bullets, the
  * last of the longest slot first; the only bullet of a slot is cut ("…") instead. An avoid rule counts as
  * quoted when its words stand in what was said in their order, whatever the white space, punctuation and case
- * between and in them; one that is a bare name ("DOGE", "ETH-PERP") never does, as a lesson may have to name
- * it. */
+ * between and in them; one that is a bare name ("DOGE", "ETH-PERP") only when it is all that a bullet says,
+ * as a lesson may have to name it. */
 struct note_checked note_check(struct arena *arena, const char *said, const char *const *avoid,
                                size_t avoid_count, slot_set suppressed);
 
