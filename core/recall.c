@@ -52,16 +52,29 @@ struct recall_evidence recall_weigh(const struct recall_item *items, size_t coun
 
 /* ---- the section ---- */
 
-static void put_item(struct buf *out, const struct recall_item *item)
+/* How much of a situation is told. */
+struct form {
+    size_t summary_chars;
+    bool exit_reason, evidence;
+};
+
+static const struct form whole = { RECALL_SUMMARY_CHARS, true, true };
+/* The most similar one alone in ever fewer words, where it does not fit whole. */
+static const struct form shorter[] = { { 60, false, true }, { 60, false, false }, { 24, false, false } };
+
+static void put_item(struct buf *out, const struct recall_item *item, const struct form *form)
 {
     char date[TIME_TEXT_SIZE];
+    struct situation_outcome outcome = item->outcome;
+    if (!form->exit_reason)
+        outcome.exit_reason = NULL;
     time_text_full(item->entry_us, date);
     buf_fmt(out, "- %.2f ", (double)item->similarity / MILLION);
     buf_add(out, date, DATE_LEN);
     buf_text(out, " \"");
-    line_text(out, item->summary, RECALL_SUMMARY_CHARS);
+    line_text(out, item->summary, form->summary_chars);
     buf_text(out, "\" → ");
-    situation_outcome_text(out, &item->outcome);
+    situation_outcome_text(out, &outcome);
     buf_char(out, '\n');
 }
 
@@ -82,18 +95,17 @@ static void put_evidence(struct buf *out, size_t count, const struct recall_evid
     buf_text(out, e->weighed ? " (weighted by similarity)\n" : "\n");
 }
 
-struct recall_shown recall_text(struct buf *out, const struct recall_item *items, size_t count,
-                                const struct recall_evidence *e, size_t max_tokens)
+/* As many of the items as fit in this form, behind them `end`. */
+static struct recall_shown put_section(struct buf *out, const struct recall_item *items, size_t count,
+                                       const struct buf *end, const struct form *form, size_t max_tokens)
 {
     struct recall_shown shown = { 0 };
-    struct buf end = { .arena = out->arena };
-    const size_t start = out->len;
-    put_evidence(&end, count, e);
+    const size_t start = out->len, end_len = form->evidence ? end->len : 0;
     buf_text(out, heading);
-    shown.tokens = tokens_estimate(heading, strlen(heading)) + tokens_estimate(end.data, end.len);
+    shown.tokens = tokens_estimate(heading, strlen(heading)) + tokens_estimate(end->data, end_len);
     for (; shown.items < count && shown.tokens <= max_tokens; shown.items++) {
         const size_t line = out->len;
-        put_item(out, &items[shown.items]);
+        put_item(out, &items[shown.items], form);
         const size_t tokens = tokens_estimate(out->data + line, out->len - line);
         if (tokens > max_tokens - shown.tokens) {
             out->len = line;
@@ -105,6 +117,17 @@ struct recall_shown recall_text(struct buf *out, const struct recall_item *items
         out->len = start;
         return (struct recall_shown){ 0 };
     }
-    buf_add(out, end.data, end.len);
+    buf_add(out, end->data, end_len);
+    return shown;
+}
+
+struct recall_shown recall_text(struct buf *out, const struct recall_item *items, size_t count,
+                                const struct recall_evidence *e, size_t max_tokens)
+{
+    struct buf end = { .arena = out->arena };
+    put_evidence(&end, count, e);
+    struct recall_shown shown = put_section(out, items, count, &end, &whole, max_tokens);
+    for (size_t i = 0; count && !shown.items && i < sizeof shorter / sizeof *shorter; i++)
+        shown = put_section(out, items, 1, &end, &shorter[i], max_tokens);
     return shown;
 }

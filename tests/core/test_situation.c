@@ -234,6 +234,31 @@ START_TEST(the_budget_holds_whatever_it_is)
 }
 END_TEST
 
+/* What stands behind the label. */
+static const char *section_within(size_t max_tokens)
+{
+    const struct recall_item *items = found();
+    const struct recall_evidence e = recall_weigh(items, 3, 300000);
+    struct buf out = { .arena = &arena };
+    (void)recall_text(&out, items, 3, &e, max_tokens);
+    return out.len ? strstr(buf_string(&out), "\n- ") + 1 : "";
+}
+
+START_TEST(in_a_small_budget_the_first_is_told_in_fewer_words)
+{
+    static const char together[] =
+        "3 similar, effective sample 2.3: win rate 56%, mean return +0.5% (weighted by similarity)\n";
+    static const char some[] = "- 0.82 2026-06-04 \"BTC long, Thursday 10h UTC. Reason: breakout above prior "
+                               "sw…\" → +$26.40 (+1.0%) in 150m\n";
+    static const char few[] = "- 0.82 2026-06-04 \"BTC long, Thursday 10h…\" → +$26.40 (+1.0%) in 150m\n";
+    ck_assert_str_eq(section_within(140), arena_fmt(&arena, "%s%s", some, together));
+    ck_assert_str_eq(section_within(110), some);
+    ck_assert_str_eq(section_within(90), few);
+    ck_assert_str_eq(section_within(50), "");
+    arena_release(&arena);
+}
+END_TEST
+
 START_TEST(no_section_without_situations)
 {
     const struct recall_evidence e = { 0 };
@@ -272,4 +297,5 @@ UNIT_MAIN("situation", summaries_are_as_in_the_golden_file, the_weekday_is_that_
           a_summary_of_the_longest_facts_fits, an_outcome_is_one_line_after_fees,
           the_effective_sample_is_the_square_of_the_sum_by_the_sum_of_squares,
           without_weight_there_is_no_evidence, the_section_is_as_in_the_golden_file,
-          the_budget_holds_whatever_it_is, no_section_without_situations, foreign_text_stays_in_its_quotes)
+          the_budget_holds_whatever_it_is, in_a_small_budget_the_first_is_told_in_fewer_words,
+          no_section_without_situations, foreign_text_stays_in_its_quotes)

@@ -203,6 +203,7 @@ test('the text holds its budget, the most similar first, and says what it is', a
   for (const max_tokens of [50, 100, 150, 200, 300, 4000]) {
     const { tokens, shown, markdown, items } = await ask({ ...ALL, text: PARAPHRASES[0][1], max_tokens });
     assert.ok(tokens <= max_tokens && shown >= before, `${tokens} tokens, ${shown} items`);
+    assert.ok(shown > 0 || max_tokens < 100, 'the most similar one is told in fewer words');
     before = shown;
     const lines = markdown.split('\n').filter((line) => line.startsWith('- '));
     assert.deepEqual(lines.map((line) => line.match(/"(\w+) /)[1]), symbols({ items }).slice(0, shown));
