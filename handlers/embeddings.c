@@ -85,19 +85,23 @@ enum { SOURCES = sizeof sources / sizeof *sources };
 
 struct progress {
     size_t source; /* the one that is worked on; SOURCES: all are done */
-    int64_t embedded, remaining;
+    int64_t embedded, refused, remaining;
     bool begun;
     char at[64], id[64]; /* the last one that was tried */
 };
 
-static void set_vectors(struct call *c, struct embeddings_in *in, const struct rows *r, const float *vectors)
+/* How many have none. */
+static int set_vectors(struct call *c, struct embeddings_in *in, const struct rows *r, const float *vectors)
 {
+    int refused = 0;
     const size_t dim = (size_t)in->dim, width = (size_t)vector_column(dim);
     struct buf out = { .arena = &c->arena };
     buf_char(&out, '[');
     for (int row = 0; row < rows_count(r); row++) {
-        if (!embedder_took(vectors + (size_t)row * dim, dim))
+        if (!embedder_took(vectors + (size_t)row * dim, dim)) {
+            refused++;
             continue;
+        }
         buf_fmt(&out, "%s{\"id\":\"%s\",\"width\":%zu,\"vector\":\"", out.len > 1 ? "," : "",
                 rows_text(r, row, "id"), width);
         vector_text(&out, vectors + (size_t)row * dim, dim, width);
@@ -105,10 +109,11 @@ static void set_vectors(struct call *c, struct embeddings_in *in, const struct r
     }
     buf_char(&out, ']');
     in->vectors = buf_string(&out);
+    return refused;
 }
 
-static enum err embed_rows(struct call *c, struct embeddings_in *in, const struct source *source,
-                           const struct rows *r)
+static enum err embed_rows(struct call *c, struct embeddings_in *in, struct progress *p,
+                           const struct source *source, const struct rows *r)
 {
     const size_t count = (size_t)rows_count(r);
     const char **texts = arena_alloc(&c->arena, count * sizeof *texts);
@@ -116,7 +121,7 @@ static enum err embed_rows(struct call *c, struct embeddings_in *in, const struc
     for (size_t i = 0; i < count; i++)
         texts[i] = source->text(&c->arena, r, (int)i);
     TRY(embedder_embed(c, texts, count, vectors));
-    set_vectors(c, in, r, vectors);
+    p->refused += set_vectors(c, in, r, vectors);
     return OK;
 }
 
@@ -156,7 +161,7 @@ static enum err rebuild_batch(struct call *c, struct embeddings_in *in, struct p
         go_on_with_next(in, p);
     if (!rows_count(r))
         return OK;
-    TRY(embed_rows(c, in, source, r));
+    TRY(embed_rows(c, in, p, source, r));
     TRY(db_rows(c, source->store, &stored));
     p->embedded += rows_count(stored);
     p->remaining -= rows_count(stored);
@@ -183,8 +188,9 @@ static enum err count_missing(struct call *c, struct progress *p)
 static enum err tell_end(struct call *c, const struct progress *p, enum err failed)
 {
     struct buf out = { .arena = &c->arena };
-    buf_fmt(&out, "{\"done\":%s,\"embedded\":%lld,\"remaining\":%lld", failed == OK ? "true" : "false",
-            (long long)p->embedded, (long long)p->remaining);
+    buf_fmt(&out, "{\"done\":%s,\"embedded\":%lld,\"refused\":%lld,\"remaining\":%lld",
+            failed == OK ? "true" : "false", (long long)p->embedded, (long long)p->refused,
+            (long long)p->remaining);
     if (failed != OK) {
         buf_fmt(&out, ",\"error\":{\"code\":\"%s\",\"detail\":", err_code(failed));
         buf_json_string(&out, c->problem.detail ? c->problem.detail : err_title(failed));

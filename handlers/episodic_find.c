@@ -65,7 +65,7 @@ enum err finding_embed(struct call *c, struct finding *f, const char *text)
 {
     const struct embedder_space own = embedder_space(c->loop);
     float *v = arena_alloc(&c->arena, own.dim * sizeof *v);
-    TRY(embedder_embed(c, &text, 1, v));
+    TRY(embedder_embed_one(c, text, v));
     set_direction(c, f, v, own.dim, own.model);
     return OK;
 }

@@ -145,9 +145,7 @@ static enum err embed_query(struct call *c, struct recall *r)
     struct buf out = { .arena = &c->arena };
     r->space = own.model;
     r->dim = (int64_t)own.dim;
-    TRY(embedder_embed(c, &r->query, 1, v));
-    if (!embedder_took(v, own.dim))
-        return ERR_EMBEDDER_UNAVAILABLE;
+    TRY(embedder_embed_one(c, r->query, v));
     for (size_t i = 0; i < own.dim; i++)
         buf_fmt(&out, i ? ",%.9g" : "{%.9g", (double)v[i]);
     buf_char(&out, '}');

@@ -151,7 +151,7 @@ static enum err find_cases(struct call *c, struct research_in *in)
 {
     const struct embedder_space own = embedder_space(c->loop);
     float *vector = arena_alloc(&c->arena, own.dim * sizeof *vector);
-    enum err err = embedder_embed(c, &in->near_text, 1, vector);
+    enum err err = embedder_embed_one(c, in->near_text, vector);
     if (err == ERR_EMBEDDER_UNAVAILABLE)
         return cases_by_words(c, in, "embedder_unavailable");
     TRY(err);

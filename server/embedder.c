@@ -36,3 +36,9 @@ bool embedder_took(const float *vector, size_t dim)
             return true;
     return false;
 }
+
+enum err embedder_embed_one(struct call *c, const char *text, float *out)
+{
+    TRY(embedder_embed(c, &text, 1, out));
+    return embedder_took(out, embedder_space(c->loop).dim) ? OK : ERR_EMBEDDER_UNAVAILABLE;
+}

@@ -17,11 +17,13 @@ const char *embedder_kind(const struct loop *l);
 /* False: it would fail at once, as far as this loop knows. */
 bool embedder_available(const struct loop *l);
 
-/* Embeds each text: `out` takes count * dim numbers, each vector of length 1; one of several that an endpoint
- * refuses at any length gets zeros instead. Waits, without holding up the loop. ERR_EMBEDDER_UNAVAILABLE: not
- * now; why is in the log. Any other error: the call may not wait any longer. */
+/* Embeds each text: `out` takes count * dim numbers, each vector of length 1; a text that an endpoint refuses
+ * at any length, though it takes others, gets zeros instead. Waits, without holding up the loop.
+ * ERR_EMBEDDER_UNAVAILABLE: not now; why is in the log. Any other error: the call may not wait any longer. */
 enum err embedder_embed(struct call *c, const char *const *texts, size_t count, float *out) must_check;
 /* True: the text got its vector. */
 bool embedder_took(const float *vector, size_t dim);
+/* One text, which is ERR_EMBEDDER_UNAVAILABLE too when it is refused. */
+enum err embedder_embed_one(struct call *c, const char *text, float *out) must_check;
 
 #endif

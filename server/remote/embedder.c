@@ -15,7 +15,7 @@
 enum {
     BATCH = 64,
     SHORT_BYTES = 250,  /* a text of this length is too long for nobody */
-    MOST_REFUSALS = 30, /* of one call: enough to find two texts among 64 and cut them */
+    MOST_REFUSALS = 30, /* of one batch: enough to find two texts among 64 and cut them */
 };
 
 /* Short: whoever waits has something else to fall back on. */
@@ -179,16 +179,15 @@ static enum err embed_once(struct call *c, struct batch *b, bool last, enum verd
 
 /* How far a call has come. */
 struct progress {
-    size_t asked, embedded;
-    int refusals; /* that it may still meet */
+    bool works;   /* it has embedded something */
+    int refusals; /* that the batch may still meet */
 };
 
 static void leave_out(struct call *c, const struct batch *b)
 {
-    memset(b->out, 0, (size_t)c->loop->config->embedding_dimension * sizeof *b->out);
-    log_event(LOG_WARN, "embedder_refused",
-              "host=%s model=\"%s\" request_id=%s why=\"one of several texts: %s\"", c->loop->embedder->host,
-              c->loop->config->embedding_model, c->request_id, b->why);
+    memset(b->out, 0, b->count * (size_t)c->loop->config->embedding_dimension * sizeof *b->out);
+    log_event(LOG_WARN, "embedder_refused", "host=%s model=\"%s\" request_id=%s texts=%zu why=\"%s\"",
+              c->loop->embedder->host, c->loop->config->embedding_model, c->request_id, b->count, b->why);
 }
 
 /* One text that it finds too long, or cannot bear, shall not cost the others their vectors: what is refused
@@ -198,9 +197,12 @@ static enum err embed(struct call *c, struct batch b, struct progress *p)
     enum verdict verdict = OUT_OF_USE;
     size_t longest = b.count == 1 ? strnlen(b.texts[0], b.most_bytes) : b.most_bytes;
     bool shortest = b.count == 1 && longest <= SHORT_BYTES;
-    TRY(embed_once(c, &b, p->refusals == 0 || (shortest && p->asked == 1), &verdict));
-    if (verdict == EMBEDDED)
-        p->embedded += b.count;
+    if (!p->refusals) {
+        leave_out(c, &b);
+        return OK;
+    }
+    TRY(embed_once(c, &b, false, &verdict));
+    p->works |= verdict == EMBEDDED;
     if (verdict != REFUSED)
         return verdict == EMBEDDED ? OK : ERR_EMBEDDER_UNAVAILABLE;
     p->refusals--;
@@ -221,10 +223,28 @@ static enum err embed(struct call *c, struct batch b, struct progress *p)
     return embed(c, rest, p);
 }
 
+/* All were refused: is that about these texts, or about whatever it is asked? One that nobody refuses tells.
+ */
+static enum err try_any(struct call *c, struct progress *p)
+{
+    static const char *const text = "text";
+    const struct config *config = c->loop->config;
+    enum verdict verdict;
+    struct batch b = {
+        .texts = &text,
+        .count = 1,
+        .most_bytes = SHORT_BYTES,
+        .out = arena_alloc(&c->arena, (size_t)config->embedding_dimension * sizeof *b.out),
+    };
+    TRY(embed_once(c, &b, true, &verdict));
+    p->works = verdict == EMBEDDED;
+    return p->works ? OK : ERR_EMBEDDER_UNAVAILABLE;
+}
+
 enum err remote_embedder_embed(struct call *c, const char *const *texts, size_t count, float *out)
 {
     const struct config *config = c->loop->config;
-    struct progress p = { .asked = count, .refusals = MOST_REFUSALS };
+    struct progress p = { 0 };
     for (size_t i = 0; i < count; i += BATCH) {
         const struct batch b = {
             .texts = texts + i,
@@ -232,7 +252,10 @@ enum err remote_embedder_embed(struct call *c, const char *const *texts, size_t 
             .most_bytes = (size_t)config->embedding_max_bytes,
             .out = out + i * (size_t)config->embedding_dimension,
         };
+        p.refusals = MOST_REFUSALS;
         TRY(embed(c, b, &p));
+        if (!p.works)
+            TRY(try_any(c, &p));
     }
-    return p.embedded || !count ? OK : ERR_EMBEDDER_UNAVAILABLE;
+    return OK;
 }

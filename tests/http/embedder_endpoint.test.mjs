@@ -152,10 +152,11 @@ test('a text that is too long for the endpoint is cut until it takes it, and cos
   assert.ok(models.embeddings.requests.length < 25);
 });
 
+const never = (request, response, server) =>
+  (request.text.includes('poison') ? model.status(400, { type: 'invalid_request_error' }) : model.embed())(request, response, server);
+
 test('a text that the endpoint never takes waits alone: others get their vectors, also those that waited with it', async () => {
   await recovered();
-  const never = (request, response, server) =>
-    (request.text.includes('poison') ? model.status(400, { type: 'invalid_request_error' }) : model.embed())(request, response, server);
   models.embeddings.always(model.status(503));
   const made = [];
   for (const answer of ['first', 'poison', 'third']) made.push(await create({ ticker: 'NEVER', answer }));
@@ -166,9 +167,37 @@ test('a text that the endpoint never takes waits alone: others get their vectors
     await create({ ticker: 'OTHER' });
     return (await statuses()).filter((status) => status === 'embedded').length === 2;
   }, 'the others are embedded');
-  const rebuilt = await s.api.post('/v1/embeddings/rebuild', {});
-  assert.equal(rebuilt.status === 200 ? JSON.parse(rebuilt.text.trim().split('\n').at(-1)).remaining : 1, 1, rebuilt.text);
+  await s.api.post('/v1/embeddings/rebuild', {}, { status: 200 }); // of whatever else was still waiting
+  for (let i = 0; i < 4; i++) { // each of them is an answer about the text, and none a failure of the endpoint
+    const rebuilt = await s.api.post('/v1/embeddings/rebuild', {}, { status: 200 });
+    assert.deepEqual(rebuilt.text.trim().split('\n').map((line) => JSON.parse(line)), [
+      { embedded: 0, failed: 1, remaining: 1 },
+      { done: true, embedded: 0, refused: 1, remaining: 1 },
+    ]);
+  }
+  assert.equal((await spaces()).available, true);
   assert.deepEqual(await statuses(), ['embedded', 'embedded', 'pending']);
+  const found = await search({ text: 'poison', ticker: 'NEVER' });
+  assert.deepEqual([found.degraded, found.items.map(({ id }) => id)], ['embedder_unavailable', [made[1].id]]);
+});
+
+test('many texts that the endpoint never takes do not stand before those that it takes', async () => {
+  await recovered();
+  await s.query('delete from daybook.episodic_memory');
+  models.embeddings.always(model.status(503));
+  for (let i = 0; i < 43; i++) await create({ answer: i > 2 ? 'poison' : 'fine', created_at: new Date(Date.UTC(2026, 0, 1, 0, i)).toISOString() });
+  await until(async () => (await spaces()).available, 'the endpoint is asked again');
+  models.embeddings.always(never);
+  const rebuilt = await s.api.post('/v1/embeddings/rebuild', { batch: 40 }, { status: 200 });
+  assert.deepEqual(JSON.parse(rebuilt.text.trim().split('\n').at(-1)), { done: true, embedded: 3, refused: 40, remaining: 40 });
+});
+
+test('an endpoint that takes no text at all is a failure', async () => {
+  models.embeddings.always(model.status(400, { type: 'invalid_request_error' }));
+  const refused = await s.api.post('/v1/embeddings/rebuild', {}, { status: 503 });
+  assert.equal(refused.json.code, 'embedder_unavailable');
+  models.embeddings.reset();
+  await s.query('delete from daybook.episodic_memory');
 });
 
 test('the dimension is asked for only when the settings say so', async () => {

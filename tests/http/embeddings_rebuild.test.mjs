@@ -38,7 +38,7 @@ test('the state names the embedder, and the spaces with how many entries each ha
 
 test('with nothing to do it says so', async () => {
   await clear();
-  assert.deepEqual(await rebuild(), [{ done: true, embedded: 0, remaining: 0 }]);
+  assert.deepEqual(await rebuild(), [{ done: true, embedded: 0, refused: 0, remaining: 0 }]);
 });
 
 test('after the model has changed, every entry gets a vector of the new one, in batches, newest first', async () => {
@@ -54,7 +54,7 @@ test('after the model has changed, every entry gets a vector of the new one, in 
   assert.deepEqual(await rebuild({ batch: 10 }), [
     { embedded: 10, failed: 0, remaining: 5 },
     { embedded: 5, failed: 0, remaining: 0 },
-    { done: true, embedded: 15, remaining: 0 },
+    { done: true, embedded: 15, refused: 0, remaining: 0 },
   ]);
   const after = await state();
   assert.deepEqual(after.spaces, [{ model: after.model, dim: after.dim, entries: 25 }], 'in the place of the former ones');
@@ -78,7 +78,7 @@ test('max is the most entries of one request', async () => {
   assert.deepEqual(await rebuild({ batch: 3, max: 4 }), [
     { embedded: 3, failed: 0, remaining: 4 },
     { embedded: 1, failed: 0, remaining: 3 },
-    { done: true, embedded: 4, remaining: 3 },
+    { done: true, embedded: 4, refused: 0, remaining: 3 },
   ]);
 });
 
@@ -88,7 +88,7 @@ test('entries that wait for their first vector get it', async () => {
   await s.query("update daybook.episodic_memory set embedding_status = 'pending', embedding_model = null, embedding_dim = null");
   await s.query('delete from daybook.episodic_vectors');
   assert.equal((await state()).pending, 1);
-  assert.deepEqual((await rebuild()).at(-1), { done: true, embedded: 1, remaining: 0 });
+  assert.deepEqual((await rebuild()).at(-1), { done: true, embedded: 1, refused: 0, remaining: 0 });
   const { embedding_status, embedding_model } = (await s.api.get(`/v1/episodic/${id}`, { status: 200 })).json;
   assert.deepEqual([embedding_status, embedding_model], ['embedded', (await state()).model]);
 });
@@ -96,12 +96,12 @@ test('entries that wait for their first vector get it', async () => {
 test('a vector that came with its entry stays, and gets one of the service beside it only when that is asked for', async () => {
   await clear();
   const { id } = await store(s.api, { embedding: [1, 2, 3], embedding_model: 'three' });
-  assert.deepEqual(await rebuild(), [{ done: true, embedded: 0, remaining: 0 }]);
+  assert.deepEqual(await rebuild(), [{ done: true, embedded: 0, refused: 0, remaining: 0 }]);
   assert.equal((await rebuild({ include_supplied: true })).at(-1).embedded, 1);
   const { model, dim, spaces } = await state();
   assert.deepEqual(spaces, [{ model, dim, entries: 1 }, { model: 'three', dim: 3, entries: 1 }]);
   for (const body of [{ vector: [1, 2, 3], model: 'three' }, { text: 'question', mode: 'vector' }]) assert.deepEqual((await search(s.api, body)).items.map((x) => x.id), [id]);
-  assert.deepEqual(await rebuild({ include_supplied: true }), [{ done: true, embedded: 0, remaining: 0 }]);
+  assert.deepEqual(await rebuild({ include_supplied: true }), [{ done: true, embedded: 0, refused: 0, remaining: 0 }]);
 });
 
 /** Begins a rebuild, waits for `count` lines and closes the connection. */
@@ -133,7 +133,7 @@ test('a client that leaves ends it; what was stored stays, and the next request 
   assert.ok(done >= 3 && done < 500, `${done} of 600`);
   const rest = await rebuild({ batch: 256 });
   const { embedded, ...end } = rest.at(-1);
-  assert.deepEqual(end, { done: true, remaining: 0 });
+  assert.deepEqual(end, { done: true, refused: 0, remaining: 0 });
   assert.ok(embedded <= 600 - done && embedded >= 599 - done, `${done} before, ${embedded} after: at most the batch that was under way`);
   assert.equal(own(await state()), 600);
 });

@@ -84,10 +84,10 @@ test('a rebuild that loses its embedder tells so in its last line, and the next 
   assert.deepEqual(lines.slice(0, 2), [{ embedded: 1, failed: 0, remaining: outdated - 1 }, { embedded: 1, failed: 0, remaining: outdated - 2 }]);
   const { error, ...end } = lines.at(-1);
   assert.equal(error.code, 'embedder_unavailable');
-  assert.deepEqual(end, { done: false, embedded: 2, remaining: outdated - 2 });
+  assert.deepEqual(end, { done: false, embedded: 2, refused: 0, remaining: outdated - 2 });
   await back();
   const rest = await rebuild();
-  assert.deepEqual(rest.at(-1), { done: true, embedded: outdated - 2, remaining: 0 });
+  assert.deepEqual(rest.at(-1), { done: true, embedded: outdated - 2, refused: 0, remaining: 0 });
 });
 
 test('when the model of the configuration changes, entries are found by words until they are rebuilt', async () => {
@@ -100,7 +100,7 @@ test('when the model of the configuration changes, entries are found by words un
     assert.deepEqual([before.model, before.degraded, before.items[0].parts.cosine], ['newer-embedding', null, null]);
     const { outdated } = await state(api);
     assert.ok(outdated > 0);
-    assert.deepEqual((await rebuild({}, api)).at(-1), { done: true, embedded: outdated, remaining: 0 });
+    assert.deepEqual((await rebuild({}, api)).at(-1), { done: true, embedded: outdated, refused: 0, remaining: 0 });
     const after = await search(api, { text: 'indium', ticker: 'MODEL' });
     assert.ok(after.items[0].parts.cosine > 0);
     assert.equal(after.items[0].embedding_model, 'newer-embedding');

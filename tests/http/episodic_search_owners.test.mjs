@@ -56,7 +56,7 @@ test('the state of the embeddings is for every reader, the rebuild for agents', 
   assert.equal((await as.reader.get('/v1/embeddings', { status: 200 })).json.pending, 0);
   for (const client of [as.reader, as.researcher]) await client.post('/v1/embeddings/rebuild', {}, { status: 403 });
   const { text } = await as.ann.post('/v1/embeddings/rebuild', {}, { status: 200 });
-  assert.deepEqual(JSON.parse(text), { done: true, embedded: 0, remaining: 0 });
+  assert.deepEqual(JSON.parse(text), { done: true, embedded: 0, refused: 0, remaining: 0 });
 });
 
 test('the embeddings of an owner are those of its own entries', async () => {
@@ -64,6 +64,6 @@ test('the embeddings of an owner are those of its own entries', async () => {
   assert.ok(!ann.spaces.some(({ model }) => model === 'of-bob'));
   assert.deepEqual(bob.spaces.filter(({ model }) => model !== bob.model), [{ model: 'of-bob', dim: 2, entries: 1 }, { model: 'shared', dim: 3, entries: 1 }]);
   await s.query("update daybook.episodic_memory set embedding_model = 'former' where owner = 'bob' and embedding_status = 'embedded'");
-  assert.deepEqual(JSON.parse((await as.ann.post('/v1/embeddings/rebuild', {}, { status: 200 })).text), { done: true, embedded: 0, remaining: 0 });
+  assert.deepEqual(JSON.parse((await as.ann.post('/v1/embeddings/rebuild', {}, { status: 200 })).text), { done: true, embedded: 0, refused: 0, remaining: 0 });
   assert.equal((await as.bob.get('/v1/embeddings', { status: 200 })).json.outdated, 5);
 });

@@ -41,7 +41,7 @@ test('the vectors of one owner are counted and rebuilt for that one alone', asyn
   await s.query("update daybook.situations set model = 'former', dim = 1, vector = '[1]'");
   const state = async (name) => (await as[name].get('/v1/embeddings', { status: 200 })).json.situations;
   const { text } = await as.ann.post('/v1/embeddings/rebuild', {}, { status: 200 });
-  assert.deepEqual(JSON.parse(text.trimEnd().split('\n').at(-1)), { done: true, embedded: 1, remaining: 0 });
+  assert.deepEqual(JSON.parse(text.trimEnd().split('\n').at(-1)), { done: true, embedded: 1, refused: 0, remaining: 0 });
   assert.deepEqual(await state('ann'), { embedded: 1, pending: 0, outdated: 0 });
   assert.deepEqual(await state('bob'), { embedded: 0, pending: 0, outdated: 1 });
 });

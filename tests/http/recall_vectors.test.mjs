@@ -52,14 +52,14 @@ test('a rebuild embeds those that wait, and those of another model', async () =>
   assert.deepEqual(await rebuild({ batch: 5 }), [
     { embedded: 5, failed: 0, remaining: 2 },
     { embedded: 2, failed: 0, remaining: 0 },
-    { done: true, embedded: 7, remaining: 0 },
+    { done: true, embedded: 7, refused: 0, remaining: 0 },
   ]);
   await s.query("update daybook.situations set model = 'former', dim = 2, vector = '[1,0]'");
   assert.deepEqual(await state(), { embedded: 0, pending: 0, outdated: 7 });
   const before = await recall(s.api, id, ALL);
   assert.deepEqual([before.compared, before.pending, before.outdated, before.items], [0, 0, 7, []], "another model's vectors are never compared");
-  assert.deepEqual((await rebuild({ max: 3 })).at(-1), { done: true, embedded: 3, remaining: 4 });
-  assert.deepEqual((await rebuild()).at(-1), { done: true, embedded: 4, remaining: 0 });
+  assert.deepEqual((await rebuild({ max: 3 })).at(-1), { done: true, embedded: 3, refused: 0, remaining: 4 });
+  assert.deepEqual((await rebuild()).at(-1), { done: true, embedded: 4, refused: 0, remaining: 0 });
   assert.deepEqual(await state(), { embedded: 7, pending: 0, outdated: 0 });
   const after = await recall(s.api, id, ALL);
   assert.deepEqual([after.compared, after.outdated, after.items.length], [7, 0, 7]);
@@ -75,6 +75,6 @@ test('a rebuild goes from entries to situations in one request, and max counts b
   assert.deepEqual(await rebuild({ max: 2 }), [
     { embedded: 1, failed: 0, remaining: 3 },
     { embedded: 1, failed: 0, remaining: 2 },
-    { done: true, embedded: 2, remaining: 2 },
+    { done: true, embedded: 2, refused: 0, remaining: 2 },
   ]);
 });

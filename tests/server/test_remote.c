@@ -627,7 +627,7 @@ START_TEST(texts_that_are_refused_together_are_asked_for_one_by_one)
 }
 END_TEST
 
-START_TEST(what_is_refused_however_short_it_is_is_a_failure_where_it_is_all)
+START_TEST(what_is_refused_however_short_it_is_is_a_failure_where_nothing_else_is_taken)
 {
     SET_UP("422 No" END_OF_HEAD);
     stderr_begin();
@@ -635,8 +635,26 @@ START_TEST(what_is_refused_however_short_it_is_is_a_failure_where_it_is_all)
     start(&a, embed);
     finish(&a);
     ck_assert_int_eq(a.err, ERR_EMBEDDER_UNAVAILABLE);
-    ck_assert_int_eq(stub.requests, 3); /* both, and each of them */
+    ck_assert_int_eq(stub.requests, 4); /* both, each of them, and another one */
     ck_assert_ptr_nonnull(strstr(stderr_end(), "embedder_refused"));
+    end(&a);
+    tear_down();
+}
+END_TEST
+
+START_TEST(texts_that_are_all_refused_have_zeros_where_another_one_is_taken)
+{
+    SET_UP("400 No" END_OF_HEAD, "400 No" END_OF_HEAD, "400 No" END_OF_HEAD, ONE_VECTOR);
+    vectors[0] = vectors[3] = 1;
+    stderr_begin();
+    struct asker a;
+    start(&a, embed);
+    finish(&a);
+    stderr_end();
+    ck_assert_int_eq(a.err, OK);
+    ck_assert_int_eq(stub.requests, 4);
+    ck_assert(!embedder_took(vectors, 4));
+    ck_assert(embedder_available(&loop));
     end(&a);
     tear_down();
 }
@@ -697,6 +715,7 @@ UNIT_MAIN("remote", a_request_is_sent_as_json_and_its_answer_comes_back, a_conne
           without_a_model_the_question_is_refused, texts_become_vectors_of_length_one_in_their_own_order,
           after_three_failures_nobody_asks_until_the_pause_is_over_and_one_success_closes_it,
           texts_that_are_refused_together_are_asked_for_one_by_one,
-          what_is_refused_however_short_it_is_is_a_failure_where_it_is_all,
+          what_is_refused_however_short_it_is_is_a_failure_where_nothing_else_is_taken,
+          texts_that_are_all_refused_have_zeros_where_another_one_is_taken,
           one_text_that_is_refused_however_short_it_is_has_zeros_and_costs_the_other_nothing,
           a_request_has_at_most_64_texts)
