@@ -16,7 +16,9 @@ and (:active::boolean is null or (status in ('proposed', 'validated')) = :active
 and (:text::text is null or search @@ websearch_to_tsquery('english', :text::text))
 
 -- The similar ones are those that were known when this one was learned. A takeaway never changes, so its first version finds it. Keys of
--- different owners differ, so the inner select needs no owner, which would tempt the planner away from the index of the keys.
+-- different owners differ, so the inner select needs no owner, which would tempt the planner away from the index of the keys. Each of them
+-- is looked up in the order of the primary key, which leaves no other index to choose: one that was planned while the table was empty would read
+-- all lessons of the owner for each.
 -- name: lesson_create :write :one
 with created as (
     insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at,
@@ -27,12 +29,15 @@ with created as (
 )
 select {columns},
     (select coalesce(array_to_json(array_agg(row_to_json(s))), '[]')
-     from (select k.id, round(similarity(k.takeaway, :takeaway)::numeric, 3) as score
-           from (select id, takeaway from lessons
+     from (select k.id, round(f.score::numeric, 3) as score
+           from (select id, similarity(takeaway, :takeaway) as score from lessons
                  where version = 1 and similar_keys && :similar_keys::int[] limit 400) f
-           join lessons k on k.owner = :owner and k.id = f.id and k.known_from <= :at::timestamptz and k.known_until > :at::timestamptz
-               and k.status in ('proposed', 'validated')
-           where similarity(f.takeaway, :takeaway) >= 0.6
+           cross join lateral
+               (select id from lessons
+                where owner = :owner and id = f.id and known_from <= :at::timestamptz and known_until > :at::timestamptz
+                  and status in ('proposed', 'validated')
+                order by version desc limit 1) k
+           where f.score >= 0.6
            order by score desc, k.id limit 5) s) as similar
 from created
 

@@ -102,7 +102,6 @@ test('a library of a thousand lessons is curated within the request time-out', a
         }),
       ),
     );
-    if (from === 0) await s.query('ANALYZE daybook.lessons'); // as the database does by itself, a minute later
   }
   const { duplicates, more } = await curation('&limit=200');
   assert.ok(duplicates.length > 0 || more !== undefined);
