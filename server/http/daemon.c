@@ -240,12 +240,19 @@ static void start_timer(struct exchange *x)
     loop_timer(x->http->loop, &x->timer, ms * 1000);
 }
 
+/* There is always room for one that is alone. */
+static int64_t most_spooled(const struct config *config)
+{
+    return config->max_spool_bytes > config->max_bulk_bytes ? config->max_spool_bytes
+                                                            : config->max_bulk_bytes;
+}
+
 static void key_known(struct call *c, enum err err)
 {
     struct exchange *x = exchange_of(c);
     if (err == OK) {
         c->spool = arena_alloc(&c->arena, sizeof *c->spool);
-        err = spool_open(c->spool);
+        err = spool_open(c->spool, most_spooled(c->loop->config));
     }
     if (err != OK) {
         call_answer(c, err);

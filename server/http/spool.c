@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,27 @@ enum {
     BLOCK_BYTES = 64 * 1024,
     DROP_BYTES = 4 * 1024 * 1024, /* the room of what was read is given back in pieces of this size */
 };
+
+/* ---- room ---- */
+
+static atomic_llong taken; /* by the spools of all loops */
+
+static void give_room(struct spool *s, int64_t bytes)
+{
+    s->room -= bytes;
+    atomic_fetch_sub(&taken, bytes);
+}
+
+static enum err take_room(struct spool *s, size_t len)
+{
+    const int64_t bytes = (int64_t)len;
+    s->room += bytes;
+    if (atomic_fetch_add(&taken, bytes) + bytes <= s->most)
+        return OK;
+    give_room(s, bytes);
+    log_event(LOG_WARN, "spool_full", "limit_bytes=%lld", (long long)s->most);
+    return ERR_INSUFFICIENT_STORAGE;
+}
 
 /* ---- keeping ---- */
 
@@ -45,9 +67,9 @@ static int open_in(const char *folder)
     return fd < 0 && unknown ? open_named(folder) : fd;
 }
 
-enum err spool_open(struct spool *s)
+enum err spool_open(struct spool *s, int64_t most)
 {
-    *s = (struct spool){ .fd = -1 };
+    *s = (struct spool){ .fd = -1, .most = most };
     const char *chosen = getenv("TMPDIR");
     if (chosen && *chosen) {
         s->fd = open_in(chosen);
@@ -61,6 +83,7 @@ enum err spool_open(struct spool *s)
 
 enum err spool_add(struct spool *s, const void *bytes, size_t len)
 {
+    TRY(take_room(s, len));
     for (const char *p = bytes; len;) {
         ssize_t n = write(s->fd, p, len);
         if (n < 0 && errno == EINTR)
@@ -78,6 +101,7 @@ void spool_close(struct spool *s)
 {
     if (s->fd >= 0)
         close(s->fd);
+    give_room(s, s->room);
     free(s->data);
     *s = (struct spool){ .fd = -1 };
 }
@@ -114,7 +138,9 @@ static enum spool_found fill(struct spool *s)
     s->end += (size_t)n;
     s->at += n;
     if (s->at - s->dropped >= DROP_BYTES) { /* best effort: closing gives back everything */
-        fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, s->dropped, s->at - s->dropped);
+        const int64_t read = s->at - s->dropped;
+        if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, s->dropped, read) == 0)
+            give_room(s, read);
         s->dropped = s->at;
     }
     return SPOOL_MORE;

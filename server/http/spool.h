@@ -11,6 +11,7 @@
 struct spool {
     int fd;
     int64_t size;        /* of what was kept */
+    int64_t room, most;  /* what it takes of the disk; what all may take together */
     int64_t at, dropped; /* how far it was read, and its room given back */
     char *data;          /* what was read and not given yet is from `start` to `end` */
     size_t start, end, cap;
@@ -20,8 +21,9 @@ struct spool {
 };
 
 /* The file has no name, in TMPDIR or else in /var/tmp or /tmp. An error has been logged with its reason, and
- * is ERR_INSUFFICIENT_STORAGE when there is no room. */
-enum err spool_open(struct spool *s) must_check;
+ * is ERR_INSUFFICIENT_STORAGE when there is no room: on the disk, or within the `most` bytes that all spools
+ * of the process may take together. */
+enum err spool_open(struct spool *s, int64_t most) must_check;
 enum err spool_add(struct spool *s, const void *bytes, size_t len) must_check;
 /* Gives everything back; it is empty then. */
 void spool_close(struct spool *s);

@@ -162,6 +162,25 @@ test('no room for a body is 507 insufficient_storage, in the log too, and there 
   });
 });
 
+test('all bodies that wait have a limit together: beyond it is 507, and one that is alone always has room', async () => {
+  await withService({ args: ['--max-bulk-bytes', String(4 * MEGABYTE), '--max-spool-bytes', String(5 * MEGABYTE)] }, async (service, api) => {
+    const c = await connection(service);
+    c.socket.write(head(`Content-Length: ${3 * MEGABYTE}\r\n`));
+    c.socket.write(blank(3 * MEGABYTE - 1));
+    await until(() => spooled(service) === 1, 'its body has a file');
+    await until(async () => (await api.post(PATH, blank(2.5 * MEGABYTE), { headers: NDJSON })).status === 507, 'most of it has come');
+    await until(() => service.log.includes(`spool_full limit_bytes=${5 * MEGABYTE}`), 'it is logged');
+    await api.post(PATH, blank(MEGABYTE), { headers: NDJSON, status: 200 });
+    c.socket.write('\n');
+    await within(5000, c.closed, 'the answer is complete');
+    assert.match(c.text, /^HTTP\/1\.1 200 /, 'the first one has lost nothing');
+    for (let i = 0; i < 3; i++) await api.post(PATH, blank(4 * MEGABYTE), { headers: NDJSON, status: 200 });
+  });
+  await withService({ args: ['--max-bulk-bytes', '65536', '--max-spool-bytes', '1024'] }, (_, api) =>
+    api.post(PATH, blank(65536), { headers: NDJSON, status: 200 }),
+  );
+});
+
 test('without a folder for temporary files only bulk requests fail', async () => {
   await withService({ env: { TMPDIR: '/nonexistent' } }, async (service, api) => {
     assert.equal((await api.post(PATH, blank(10), { headers: NDJSON, status: 500 })).json.code, 'internal');

@@ -10,12 +10,14 @@
 #include "tests/core/unit.h"
 #include "tests/server/stderr.h"
 
+enum { PLENTY = 1 << 30 };
+
 static struct arena arena;
 static struct spool spool;
 
 static void keep(const char *bytes, size_t len)
 {
-    ck_assert_int_eq(spool_open(&spool), OK);
+    ck_assert_int_eq(spool_open(&spool, PLENTY), OK);
     ck_assert_int_eq(spool_add(&spool, bytes, len), OK);
 }
 
@@ -105,7 +107,7 @@ START_TEST(lines_of_every_length_come_back)
     enum { MOST = 150000, LINES = 60 };
     char *text = arena_alloc(&arena, MOST);
     for (int shift = 0; shift < 3; shift++) {
-        ck_assert_int_eq(spool_open(&spool), OK);
+        ck_assert_int_eq(spool_open(&spool, PLENTY), OK);
         size_t lengths[LINES];
         for (size_t i = 0; i < LINES; i++) {
             lengths[i] = i % 3 == 0 ? 65536 - 4 + i % 9 : i % 3 == 1 ? 1 + i * i % 977 : MOST - (size_t)shift;
@@ -135,7 +137,7 @@ START_TEST(what_a_step_takes_and_keeps_does_not_grow_with_the_body)
     enum { PIECE = 1 << 20, PIECES = 64, MOST = 100000 };
     char *piece = arena_zero(&arena, PIECE);
     memset(piece, 'x', PIECE);
-    ck_assert_int_eq(spool_open(&spool), OK);
+    ck_assert_int_eq(spool_open(&spool, PLENTY), OK);
     for (int i = 0; i < PIECES; i++)
         ck_assert_int_eq(spool_add(&spool, piece, PIECE), OK);
     ck_assert_int_eq(spool_add(&spool, "\nlast", 5), OK);
@@ -193,7 +195,7 @@ START_TEST(without_a_folder_it_is_refused_with_the_reason_in_the_log)
 {
     setenv("TMPDIR", "/nonexistent", 1);
     stderr_begin();
-    enum err err = spool_open(&spool);
+    enum err err = spool_open(&spool, PLENTY);
     const char *said = stderr_end();
     ck_assert_int_eq(err, ERR_INTERNAL);
     ck_assert_ptr_nonnull(strstr(said, "spool_failed"));
@@ -206,7 +208,7 @@ START_TEST(without_room_it_is_refused_with_the_reason_in_the_log)
 {
     static char bytes[4096];
     signal(SIGXFSZ, SIG_IGN);
-    ck_assert_int_eq(spool_open(&spool), OK);
+    ck_assert_int_eq(spool_open(&spool, PLENTY), OK);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 6000, RLIM_INFINITY }), 0);
     ck_assert_int_eq(spool_add(&spool, bytes, sizeof bytes), OK);
     enum err err = spool_add(&spool, bytes, sizeof bytes);
@@ -230,7 +232,40 @@ START_TEST(a_file_that_lost_its_end_is_an_error)
 }
 END_TEST
 
+START_TEST(all_have_a_limit_together_and_give_room_back_when_they_are_read_and_closed)
+{
+    enum { MEGABYTE = 1 << 20, MOST = 8 * MEGABYTE };
+    char *block = arena_alloc(&arena, MEGABYTE), *line;
+    size_t len;
+    struct spool other;
+    memset(block, 'x', MEGABYTE);
+    block[MEGABYTE - 1] = '\n';
+    ck_assert_int_eq(spool_open(&spool, MOST), OK);
+    ck_assert_int_eq(spool_open(&other, MOST), OK);
+    for (int i = 0; i < 7; i++)
+        ck_assert_int_eq(spool_add(&spool, block, MEGABYTE), OK);
+    ck_assert_int_eq(spool_add(&other, block, MEGABYTE), OK);
+    stderr_begin();
+    ck_assert_int_eq(spool_add(&other, block, 1), ERR_INSUFFICIENT_STORAGE);
+    ck_assert_ptr_nonnull(strstr(stderr_end(), "spool_full"));
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(next(MEGABYTE, &line, &len), SPOOL_LINE);
+    if (spool.room < 7 * MEGABYTE) /* where the file system can give back a part */
+        ck_assert_int_eq(spool_add(&other, block, MEGABYTE), OK);
+    spool_close(&spool);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(spool_add(&other, block, MEGABYTE), OK);
+    spool_close(&other);
+    ck_assert_int_eq(spool_open(&spool, MOST), OK);
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(spool_add(&spool, block, MEGABYTE), OK);
+    spool_close(&spool);
+    arena_release(&arena);
+}
+END_TEST
+
 UNIT_MAIN("spool", lines_are_cut_counted_and_given_as_they_are, a_line_may_hold_a_nul,
           lines_of_every_length_come_back, what_a_step_takes_and_keeps_does_not_grow_with_the_body,
           the_file_has_no_name, without_a_folder_it_is_refused_with_the_reason_in_the_log,
-          without_room_it_is_refused_with_the_reason_in_the_log, a_file_that_lost_its_end_is_an_error)
+          without_room_it_is_refused_with_the_reason_in_the_log, a_file_that_lost_its_end_is_an_error,
+          all_have_a_limit_together_and_give_room_back_when_they_are_read_and_closed)
