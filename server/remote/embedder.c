@@ -229,7 +229,7 @@ static enum err try_any(struct call *c, struct progress *p)
 {
     static const char *const text = "text";
     const struct config *config = c->loop->config;
-    enum verdict verdict;
+    enum verdict verdict = OUT_OF_USE;
     struct batch b = {
         .texts = &text,
         .count = 1,
