@@ -45,23 +45,13 @@ static void take_off_fence(const char **text, size_t *len)
     trim(text, len);
 }
 
-/* The reader of bodies has said it of one. What it quotes of the answer stays as it is. */
-static const char *about_answer(struct arena *arena, const char *detail)
-{
-    static const char body[] = " body";
-    const char *at = strstr(detail, body);
-    if (!at || memchr(detail, '"', (size_t)(at - detail)))
-        return detail;
-    return arena_fmt(arena, "%.*s answer%s", (int)(at - detail), detail, at + sizeof body - 1);
-}
-
 /* "probability: must be from 0 to 1; answer: is required". */
 static const char *faults_text(struct arena *arena, const struct problem *p)
 {
     struct buf out = { .arena = arena };
     int named = 0;
     for (const struct bad_field *bad = p->first; bad && named < FAULTS_NAMED; bad = bad->next, named++)
-        buf_fmt(&out, "%s%s: %s", named ? "; " : "", bad->field, about_answer(arena, bad->detail));
+        buf_fmt(&out, "%s%s: %s", named ? "; " : "", bad->field, bad->detail);
     if (p->count > named)
         buf_fmt(&out, "; and %d more", p->count - named);
     return buf_string(&out);
@@ -75,7 +65,7 @@ static enum err invalid(struct call *c, const struct llm_answer *said, const cha
 
 enum err research_read_answer(struct call *c, const struct llm_answer *said, struct episode_in *entry)
 {
-    struct problem p = { .arena = &c->arena };
+    struct problem p = { .arena = &c->arena, .about = "answer" };
     struct episode_in in = { 0 };
     const char *text = said->text;
     size_t len = strlen(text);
@@ -87,10 +77,9 @@ enum err research_read_answer(struct call *c, const struct llm_answer *said, str
     enum err err = field_decode(answer_fields, &body, &c->arena, &in, &p);
     if (err == ERR_INVALID_FIELDS)
         return invalid(c, said, faults_text(&c->arena, &p));
-    if (err != OK) {
-        const char *detail = about_answer(&c->arena, p.detail ? p.detail : err_title(err));
-        return invalid(c, said, arena_fmt(&c->arena, "%s: %s", err_code(err), detail));
-    }
+    if (err != OK)
+        return invalid(c, said,
+                       arena_fmt(&c->arena, "%s: %s", err_code(err), p.detail ? p.detail : err_title(err)));
     if (!entry->question) /* what was asked stays as it was asked */
         entry->question = in.question;
     entry->answer = in.answer;

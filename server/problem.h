@@ -27,10 +27,16 @@ struct bad_field {
 
 struct problem {
     struct arena *arena;
+    const char *about;  /* what was read and is faulty; NULL: the body */
     const char *detail; /* NULL: the title says enough */
     struct bad_field *first, *last;
     int count;
 };
+
+static inline const char *problem_about(const struct problem *p)
+{
+    return p->about ? p->about : "body";
+}
 
 #define must_check __attribute__((warn_unused_result))
 

@@ -231,7 +231,8 @@ static void take_object(struct decoder *d, const struct field *table, const stru
         const char *name = json_object_iter_key(i);
         struct place here = { .up = at, .name = name };
         if (!find_from(table, FROM_BODY, name))
-            value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a field of this %s", at ? "object" : "body");
+            value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a field of this %s",
+                      at ? "object" : problem_about(d->p));
     }
 }
 

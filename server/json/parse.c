@@ -47,7 +47,7 @@ static bool is_word(char c)
 static const char *found(const struct scan *s, const char *at)
 {
     if (at == s->end)
-        return "the end of the body";
+        return arena_fmt(s->p->arena, "the end of the %s", problem_about(s->p));
     int len = 0;
     while (len < WORD_SHOWN && at + len < s->end && is_word(at[len]))
         len++;
@@ -86,7 +86,7 @@ static const char *expected_text(const struct scan *s, enum expect expect)
     case NOTHING:
         break;
     }
-    return "the end of the body";
+    return arena_fmt(s->p->arena, "the end of the %s", problem_about(s->p));
 }
 
 /* The four hexadecimal digits behind \u, or -1. */
@@ -331,9 +331,12 @@ static enum err scan_body(struct scan *s)
     skip_space(s);
     const char *top = s->at;
     if (top == s->end)
-        return problem_set(s->p, ERR_INVALID_JSON, "the body is empty: it must be a JSON object");
+        return problem_set(s->p, ERR_INVALID_JSON, "the %s is empty: it must be a JSON object",
+                           problem_about(s->p));
     TRY(scan_text(s));
-    return *top == '{' ? OK : problem_set(s->p, ERR_INVALID_JSON, "the body must be a JSON object");
+    return *top == '{'
+               ? OK
+               : problem_set(s->p, ERR_INVALID_JSON, "the %s must be a JSON object", problem_about(s->p));
 }
 
 /* jansson stopped behind the second of two equal keys, `stopped` bytes into what it was given. */
@@ -364,8 +367,8 @@ enum err parse_body(const char *body, size_t len, int depth_limit, struct arena 
     *object = NULL;
     size_t valid = utf8_check(body, len);
     if (valid != len)
-        return problem_set(p, ERR_INVALID_UTF8, "the byte at offset %zu of the body is not valid UTF-8",
-                           valid);
+        return problem_set(p, ERR_INVALID_UTF8, "the byte at offset %zu of the %s is not valid UTF-8", valid,
+                           problem_about(p));
     struct scan s = { .body = body, .at = body, .end = body + len, .copied = body, .p = p };
     s.depth_limit = depth_limit < DEPTH_MOST ? depth_limit : DEPTH_MOST;
     s.out.arena = arena;
