@@ -9,7 +9,7 @@
 #include "core/time_text.h"
 #include "core/tokens.h"
 
-enum { MILLION = 1000000, DATE_LEN = 10 };
+enum { DATE_LEN = 10 };
 
 static const char heading[] = "## Similar past situations\n"
                               "Signal, not strategy: outcomes of past trades that began like this. Quoted "
@@ -69,7 +69,7 @@ static void put_item(struct buf *out, const struct recall_item *item, const stru
     if (!form->exit_reason)
         outcome.exit_reason = NULL;
     time_text_full(item->entry_us, date);
-    buf_fmt(out, "- %.2f ", (double)item->similarity / MILLION);
+    buf_fmt(out, "- %.2f ", (double)item->similarity / 1e6);
     buf_add(out, date, DATE_LEN);
     buf_text(out, " \"");
     line_text(out, item->summary, form->summary_chars);
