@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deploy, position, postTick, putVersion } from '../lib/ledger.mjs';
 import { faults, UNKNOWN_ID } from '../lib/lessons.mjs';
+import { until } from '../lib/processes.mjs';
 import { hour, postTrades, recall } from '../lib/situations.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -17,6 +18,8 @@ async function prepare() {
     { symbol: 'ETH', side: 'short', reason: 'funding rate is extreme, expecting mean reversion', percent: -1 },
   ]);
   await postTick(s.api, id, hour(9), { positions: [position('SOL', 10)] });
+  // While the loop still embeds after a tick, others go on with what there is.
+  await until(async () => (await recall(s.api, id, { text: TEXT })).pending === 0, 'every situation has its vector');
 }
 const path = (query = {}) => `/v1/deployments/${id}/context?${new URLSearchParams(query)}`;
 const context = async (query, options) => (await s.api.get(path(query), { status: 200, ...options })).json;
