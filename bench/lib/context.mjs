@@ -63,6 +63,7 @@ export async function measureContext(stage, plan) {
     ours(longest, 16),
     ...stage.ledgers.map((ledger) => ours(ledger, 1)),
     pgbenchContender(stage, 'pgbench 1', 'context', 1),
+    pgbenchContender(stage, 'pgbench 1 raw', 'context', 1, { mode: 'extended' }),
   ];
   const runs = await rounds(all, plan.rounds, plan.ledgerSeconds);
   for (const { service } of stage.ledgers.slice(0, -1)) await service.stop();

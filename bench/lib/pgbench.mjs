@@ -261,16 +261,17 @@ function logged(path) {
 }
 
 /**
- * {requests, seconds} of a run; `atStart` and `atEnd` are called with its process id when the clock starts and stops. With one client of a
- * kind that is logged also p50 and p99 (µs): the end of the log is lost, so that takes thousands of transactions.
+ * {requests, seconds} of a run; `mode` is how a statement is sent, as pgbench names it; `atStart` and `atEnd` are called with its process id
+ * when the clock starts and stops. With one client of a kind that is logged also p50 and p99 (µs): the end of the log is lost, so that takes
+ * thousands of transactions.
  */
-export async function pgbench(stage, kind, { clients, pipelined = false, seconds, atStart, atEnd }) {
+export async function pgbench(stage, kind, { clients, mode = 'prepared', pipelined = false, seconds, atStart, atEnd }) {
   const { settings = kind, counted, variables, logged: isLogged = false } = KINDS[kind];
   const logs = clients === 1 && isLogged;
   const args = [
     '-n',
     '-M',
-    'prepared',
+    mode,
     '-c',
     clients,
     '-j',

@@ -83,7 +83,8 @@ function contextRows(runs, ledgers) {
   const row = (what, ...rest) => limitRow(`${CONTEXT}: ${what}`, ...rest, compared);
   const grown = `with ${whole(longest)} trades, of that with ${whole(shortest)}`;
   return [
-    row('p50 at one connection, times that of pgbench', roundRatios(of(longest, 1), runs['pgbench 1'], p50), '≤', 1.5),
+    row('p50 at one connection, times that of the raw statement', roundRatios(of(longest, 1), runs['pgbench 1 raw'], p50), '≤', 1.5),
+    row('the same, times that of the statement prepared', roundRatios(of(longest, 1), runs['pgbench 1'], p50), '≤', 1.5),
     row('requests a second, of pgbench', roundRatios(of(longest, CONNECTIONS), runs.pgbench), '≥', 0.7),
     row(`requests a second ${grown}`, roundRatios(of(longest, CONNECTIONS), of(shortest, CONNECTIONS)), '≥', 0.8),
     row(`p50 at one connection ${grown}`, roundRatios(of(longest, 1), of(shortest, 1), p50), '≤', 1.2),
@@ -329,6 +330,7 @@ function context(runs, ledgers) {
     ...LEVELS.map((count) => [`Daybook, ${connections(count)}`, runs[`${longest} ${count}`]]),
     [NAMES.pgbench, runs.pgbench],
     ['pgbench -M prepared, 1 client', runs['pgbench 1']],
+    ['pgbench -M extended, 1 client (the raw statement: parsed and planned each time)', runs['pgbench 1 raw']],
   ];
   const sizes = [CONNECTIONS, 1].flatMap((count) =>
     ledgers.map((closed) => [`${whole(closed)} closed trades, ${connections(count)}`, runs[`${closed} ${count}`]]),

@@ -49,7 +49,7 @@ function httpContender(stage, name, server, own, kind, connections, { more = [] 
 export const daybookContender = (stage, name, kind, connections, { service = stage.service, ...options } = {}) =>
   httpContender(stage, name, service, () => processUs(service.pid), kind, connections, options);
 
-export function pgbenchContender(stage, name, kind, clients, { pipelined = false } = {}) {
+export function pgbenchContender(stage, name, kind, clients, { mode, pipelined = false } = {}) {
   return {
     name,
     async measure(seconds) {
@@ -68,6 +68,7 @@ export function pgbenchContender(stage, name, kind, clients, { pipelined = false
         ...times
       } = await pgbench(stage, kind, {
         clients,
+        mode,
         pipelined,
         seconds,
         atStart: (id) => {
