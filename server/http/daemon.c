@@ -22,9 +22,10 @@ enum {
     OVERTIME_US = 2 * 1000 * 1000, /* for a write whose time is up: its own time-out in the server ends it */
     /* To suspend and resume a connection costs two epoll_ctl and a recv, a sixth of a short request, and most
      * answers come within a turn or two: so the daemon asks for an answer this often before the connection is
-     * suspended. */
+     * suspended, and at the latest after this time. A shorter one than the kernel's own tick would make it
+     * set the hardware's timer twice a request. */
     MOST_LOOKS = 16,
-    LOOK_US = 1000,          /* and at least this often */
+    PATIENCE_US = 5000,
     READ_ON_BYTES = 4 << 20, /* so far beyond its limit a body is read, for its client to see the answer */
 };
 
@@ -367,6 +368,12 @@ static enum MHD_Result send_answer(struct exchange *x)
     return ok;
 }
 
+static bool is_patient(struct exchange *x)
+{
+    return x->stage == STAGE_WORK && !x->call.waits && x->looks++ < MOST_LOOKS &&
+           x->http->loop->now_us - x->start_us < PATIENCE_US;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data, size_t *size,
                                   void **con_cls)
@@ -397,7 +404,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     case STAGE_SENDING:
         break;
     }
-    set_patient(x, x->stage == STAGE_WORK && !x->call.waits && x->looks++ < MOST_LOOKS);
+    set_patient(x, is_patient(x));
     if (x->stage == STAGE_ANSWERED)
         return send_answer(x);
     if ((x->stage == STAGE_WORK || x->stage == STAGE_KEY) && !x->suspended && !x->patient) {
@@ -479,7 +486,7 @@ int64_t http_wait_us(struct http *h)
     if (MHD_get_timeout(h->mhd, &ms) != MHD_YES)
         return -1;
     if (ms == 0 && h->patient)
-        return LOOK_US; /* it asks because of those, and their answers wake the loop */
+        return PATIENCE_US; /* it asks because of those, and their answers wake the loop */
     if (ms == 0)
         h->wanted = true;
     return ms > 1000 ? 1000000 : (int64_t)ms * 1000;
@@ -488,7 +495,7 @@ int64_t http_wait_us(struct http *h)
 void http_run(struct http *h)
 {
     unsigned MHD_LONG_LONG ms;
-    bool due = h->patient ? h->loop->now_us - h->ran_us >= LOOK_US
+    bool due = h->patient ? h->loop->now_us - h->ran_us >= PATIENCE_US
                           : MHD_get_timeout(h->mhd, &ms) == MHD_YES && ms == 0;
     if (!h->wanted && !due)
         return;
