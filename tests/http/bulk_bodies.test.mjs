@@ -1,7 +1,7 @@
 // Bodies of bulk requests: of any size up to their limit, as slow as they come, and nothing of them stays.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import net from 'node:net';
 import { test } from 'node:test';
 import { exchange, makeClient } from '../lib/client.mjs';
@@ -41,15 +41,17 @@ async function connection(service) {
   return c;
 }
 
-/** How many files without a name the service has open. */
-const spooled = ({ pid }) =>
-  readdirSync(`/proc/${pid}/fd`).filter((fd) => {
+/** The sizes of the files without a name that the service has open. */
+const spools = ({ pid }) =>
+  readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    const path = `/proc/${pid}/fd/${fd}`;
     try {
-      return readlinkSync(`/proc/${pid}/fd/${fd}`).endsWith('(deleted)');
+      return readlinkSync(path).endsWith('(deleted)') ? [statSync(path).size] : [];
     } catch {
-      return false; // closed meanwhile
+      return []; // closed meanwhile
     }
-  }).length;
+  });
+const spooled = (service) => spools(service).length;
 
 async function withService(options, work) {
   const service = await s.another(options);
@@ -167,8 +169,8 @@ test('all bodies that wait have a limit together: beyond it is 507, and one that
     const c = await connection(service);
     c.socket.write(head(`Content-Length: ${3 * MEGABYTE}\r\n`));
     c.socket.write(blank(3 * MEGABYTE - 1));
-    await until(() => spooled(service) === 1, 'its body has a file');
-    await until(async () => (await api.post(PATH, blank(2.5 * MEGABYTE), { headers: NDJSON })).status === 507, 'most of it has come');
+    await until(() => spools(service)[0] === 3 * MEGABYTE - 1, 'all of its body but the last byte has come');
+    await api.post(PATH, blank(2.5 * MEGABYTE), { headers: NDJSON, status: 507 });
     await until(() => service.log.includes(`spool_full limit_bytes=${5 * MEGABYTE}`), 'it is logged');
     await api.post(PATH, blank(MEGABYTE), { headers: NDJSON, status: 200 });
     c.socket.write('\n');
