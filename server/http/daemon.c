@@ -317,6 +317,7 @@ static enum err keep_body(struct exchange *x, const char *data, size_t size)
 static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *size)
 {
     struct call *c = &x->call;
+    x->http->wanted = true; /* more of it may be there already */
     x->body_bytes += *size;
     if (x->cut || x->body_bytes > call_body_limit(c) + READ_ON_BYTES)
         return MHD_NO;
@@ -486,7 +487,8 @@ int64_t http_wait_us(struct http *h)
     if (MHD_get_timeout(h->mhd, &ms) != MHD_YES)
         return -1;
     if (ms == 0 && h->patient)
-        return PATIENCE_US; /* it asks because of those, and their answers wake the loop */
+        return PATIENCE_US; /* it asks because of those, and their answers wake the loop; whoever else has
+                               more to do at once says so himself (`wanted`) */
     if (ms == 0)
         h->wanted = true;
     return ms > 1000 ? 1000000 : (int64_t)ms * 1000;

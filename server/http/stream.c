@@ -43,6 +43,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t most)
     memcpy(to, s->data + s->sent, n);
     s->sent += n;
     x->sent_bytes += n;
+    x->http->wanted = true; /* the client may have room for more at once */
     if (s->sent == s->len)
         s->sent = s->len = 0;
     if (s->len - s->sent < LOW_WATER)
