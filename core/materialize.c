@@ -189,7 +189,7 @@ static const struct quantity not_given;
 static void op_close(struct trade_op *op, const struct pair *pair, const struct tick *tick,
                      struct quantity mark)
 {
-    struct quantity stated = pair->position ? pair->position->realized_pnl_usd : not_given;
+    struct quantity stated = pair->position && !op->flip ? pair->position->realized_pnl_usd : not_given;
     op->trade = *pair->row;
     op->pnl_source = stated.given ? PNL_BROKER : PNL_COMPUTED;
     trade_close(&op->trade, mark, stated, tick->tick_us);
@@ -200,8 +200,8 @@ static void op_close(struct trade_op *op, const struct pair *pair, const struct 
 static void op_open(struct trade_op *op, const struct pair *pair, const struct tick *tick,
                     struct quantity mark)
 {
-    op->trade = trade_open(pair->position, mark, op->flip);
-    op->pnl_source = pair->position->realized_pnl_usd.given && !op->flip ? PNL_BROKER : PNL_COMPUTED;
+    op->trade = trade_open(pair->position, mark);
+    op->pnl_source = pair->position->realized_pnl_usd.given ? PNL_BROKER : PNL_COMPUTED;
     op->trade.entry_tick_us = tick->tick_us;
     op->trade.entry_reason = trade_entry_reason(&tick->intent, op->trade.symbol);
     op->trade.entry_snapshot_id = tick->snapshot_id;

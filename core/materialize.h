@@ -92,8 +92,8 @@ enum materialize_status {
  * the position's entry_price at last. An op says which (the entry_price counts as the position's).
  *
  * A close of a position that is listed with size 0 takes mark_price and realized_pnl_usd from it, and ignores
- * a mark_price that is no price. A flip closes at the mark too, and a realized PnL that the broker states in
- * it is that of the trade it ended.
+ * a mark_price that is no price. A flip closes at the mark too; a realized PnL that the broker states in it
+ * is that of the position it is stated of, the new one.
  *
  * MFE and MAE: (mark - average entry) times size, of the size before and of the size after the tick's fills,
  * the exit included; they begin at zero.

@@ -106,7 +106,7 @@ static struct decimal average(const struct trade *t, struct decimal added, struc
     return decimal_div(cost, decimal_add(t->size_base.value, added));
 }
 
-struct trade trade_open(const struct position *p, struct quantity mark, bool flip)
+struct trade trade_open(const struct position *p, struct quantity mark)
 {
     const struct quantity none = quantity_derived(decimal_from_int(0));
     struct quantity entry = p->entry_price.given ? p->entry_price : mark;
@@ -118,7 +118,7 @@ struct trade trade_open(const struct position *p, struct quantity mark, bool fli
         .entry_leverage = p->leverage,
         .size_base = p->size_base,
         .average_entry_price = entry,
-        .realized_pnl_usd = p->realized_pnl_usd.given && !flip ? p->realized_pnl_usd : none,
+        .realized_pnl_usd = p->realized_pnl_usd.given ? p->realized_pnl_usd : none,
         .mark_price = mark,
     };
     meet_mark(&t, mark.value);

@@ -72,9 +72,9 @@ struct position {
 /* The accounting. Each of these leaves numbers that are not valid where something did not fit:
  * trade_is_valid says so at the end. */
 
-/* The trade that a position starts at this mark. Realized PnL that the broker states is taken over (a tick
- * may have been missed) unless `flip`: then it is that of the trade that ended. */
-struct trade trade_open(const struct position *p, struct quantity mark, bool flip);
+/* The trade that a position starts at this mark. Realized PnL that the broker states is taken over: a tick
+ * may have been missed. */
+struct trade trade_open(const struct position *p, struct quantity mark);
 /* Follows the position of the same symbol and side: size, average entry, PnL realized by a reduction,
  * extremes. An add moves the average: to the entry_price that the broker states, which is the average of what
  * it holds, else by what was added at the mark. A reduction realizes at the mark. A realized PnL that the
