@@ -133,6 +133,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     *con_cls = NULL;
     if (!x)
         return;
+    x->http->wanted = true; /* the next request may be there already */
     account(x, x->stage == STAGE_SENDING && how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     x->completed = true;
     if (x->call.waits)
@@ -364,6 +365,7 @@ static enum MHD_Result send_answer(struct exchange *x)
     if (!x->call.stream)
         x->sent_bytes = reply->body.len;
     x->stage = STAGE_SENDING;
+    x->http->wanted = true; /* to complete it */
     enum MHD_Result ok = MHD_queue_response(x->connection, (unsigned)reply->status, r);
     MHD_destroy_response(r);
     return ok;
