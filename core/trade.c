@@ -101,9 +101,9 @@ static void realize(struct trade *t, struct decimal size, struct decimal price)
 /* The average when `added` came in at `price`. */
 static struct decimal average(const struct trade *t, struct decimal added, struct decimal price)
 {
-    struct decimal held = decimal_mul(t->size_base.value, t->average_entry_price.value);
-    struct decimal cost = decimal_add(held, decimal_mul(added, price));
-    return decimal_div(cost, decimal_add(t->size_base.value, added));
+    const struct decimal before = t->average_entry_price.value, away = decimal_sub(price, before);
+    const struct decimal held = decimal_add(t->size_base.value, added);
+    return decimal_add(before, decimal_div(decimal_mul(away, added), held));
 }
 
 struct trade trade_open(const struct position *p, struct quantity mark)
