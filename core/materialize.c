@@ -186,6 +186,11 @@ static void find_stray_fees(struct arena *arena, const struct tick *tick, struct
 
 static const struct quantity not_given;
 
+static struct decimal realized_since(const struct trade *before, const struct trade *after)
+{
+    return decimal_sub(after->realized_pnl_usd.value, before->realized_pnl_usd.value);
+}
+
 static void op_close(struct trade_op *op, const struct pair *pair, const struct tick *tick,
                      struct quantity mark)
 {
@@ -193,6 +198,7 @@ static void op_close(struct trade_op *op, const struct pair *pair, const struct 
     op->trade = *pair->row;
     op->pnl_source = stated.given ? PNL_BROKER : PNL_COMPUTED;
     trade_close(&op->trade, mark, stated, tick->tick_us);
+    op->realized = realized_since(pair->row, &op->trade);
     op->trade.exit_reason = trade_exit_reason(&tick->intent, op->trade.symbol, op->flip);
     op->trade.exit_snapshot_id = tick->snapshot_id;
 }
@@ -202,6 +208,7 @@ static void op_open(struct trade_op *op, const struct pair *pair, const struct t
 {
     op->trade = trade_open(pair->position, mark);
     op->pnl_source = pair->position->realized_pnl_usd.given ? PNL_BROKER : PNL_COMPUTED;
+    op->realized = op->trade.realized_pnl_usd.value;
     op->trade.entry_tick_us = tick->tick_us;
     op->trade.entry_reason = trade_entry_reason(&tick->intent, op->trade.symbol);
     op->trade.entry_snapshot_id = tick->snapshot_id;
@@ -214,6 +221,7 @@ static void op_update(struct trade_op *op, const struct pair *pair, struct quant
     op->trade = *pair->row;
     op->pnl_source = pair->position->realized_pnl_usd.given ? PNL_BROKER : PNL_COMPUTED;
     trade_follow(&op->trade, pair->position, mark);
+    op->realized = realized_since(pair->row, &op->trade);
 }
 
 static struct trade_op *add_op(struct materialized *m, enum trade_op_kind kind, unsigned steps,

@@ -53,6 +53,7 @@ struct trade_op {
     enum size_change change;
     enum mark_source mark_source;
     enum pnl_source pnl_source; /* who said realized_pnl_usd: the broker in this tick, or the ledger */
+    struct decimal realized;    /* in this tick, by whatever was closed of the position, or as stated */
     struct trade trade;         /* the row as the op leaves it */
 };
 

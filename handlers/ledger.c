@@ -116,11 +116,10 @@ static void count_session(struct ledger *l, const struct tick *tick, const struc
     }
     l->executed_today += trade_is_executed_order(&tick->intent);
     for (size_t i = 0; i < m->op_count; i++) {
-        if (m->ops[i].kind != TRADE_CLOSE)
-            continue;
-        struct decimal pnl = m->ops[i].trade.realized_pnl_usd.value;
-        l->realized_today = decimal_add(l->realized_today, pnl);
-        l->losing_closes = decimal_sign(pnl) < 0 ? l->losing_closes + 1 : 0;
+        const struct trade_op *op = &m->ops[i];
+        l->realized_today = decimal_add(l->realized_today, op->realized);
+        if (op->kind == TRADE_CLOSE)
+            l->losing_closes = decimal_sign(op->trade.realized_pnl_usd.value) < 0 ? l->losing_closes + 1 : 0;
     }
 }
 

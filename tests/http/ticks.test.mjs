@@ -202,6 +202,20 @@ test('the day starts at its first tick, by UTC: equity, orders and PnL of today'
   assert.equal(await step('2026-06-08T12:00:00Z', '501', [], { marks: { A: 4, B: 4, C: 5 } }), '500 0 -2 0'); // by symbol; breaking even is no loss
 });
 
+test('what a partial close realizes is of the day on which it happens, and the rest of the day of the close', async () => {
+  const deployment = await deploy(s.query);
+  const today = async (at, positions, more) => {
+    await post(s.api, deployment, tickOf(at, positions, more));
+    return number((await last(deployment)).realized_today_usd);
+  };
+  assert.equal(await today('2026-06-04T10:00:00Z', [['A', 'long', '10', '100']]), '0');
+  assert.equal(await today('2026-06-04T11:00:00Z', [['A', 'long', '1', '120']]), '180');
+  assert.equal(await today('2026-06-04T12:00:00Z', [['A', 'short', '2', '90']]), '170'); // a flip: one lost 10
+  assert.equal(await today('2026-06-05T10:00:00Z', [['A', 'short', '1', '85']]), '5');
+  assert.equal(await today('2026-06-06T10:00:00Z', [], { marks: { A: 80 } }), '10');
+  assert.deepEqual((await rowsOf(s.query, 'trade_history', deployment)).map((row) => number(row.realized_pnl_usd)).sort(), ['15', '170']);
+});
+
 test('the day before 1970 starts at midnight too', async () => {
   const deployment = await deploy(s.query);
   const starts = [];

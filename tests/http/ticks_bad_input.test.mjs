@@ -84,7 +84,7 @@ const FIELDS = [
   ['an equity of 21 digits', portfolio([btc()], exact('-100000000000000000000')), ['portfolio.equity_usd: out_of_range']],
   ['a fee of 21 digits', { fees: [{ symbol: 'BTC', fees_usd: exact('1e20') }] }, ['fees[0].fees_usd: out_of_range']],
   ['a mark of 21 digits beside', { marks: { BTC: exact('1e20') } }, ['marks.BTC: out_of_range']],
-  ['a notional that does not fit', at({ size_base: exact('99999999999999999999') }), [`${p}: out_of_range`]],
+  ['a notional that does not fit', at({ size_base: exact('99999999999999999999'), mark_price: 200 }), [`${p}: out_of_range`]],
   ['fees that do not fit together', { fees: many(10, () => ({ symbol: 'BTC', fees_usd: exact('99999999999999999999') })) }, [`${p}: out_of_range`]],
   // the instant
   ['a year in the future', { tick_at: later(365) }, ['tick_at: in_the_future']],
@@ -170,7 +170,7 @@ test('what is just within the limits is taken', async () => {
     tickOf(1, many(200, (i) => [`S${i}`, 'long', '99999999.5', '999999999'])), // 400 ops
     tickOf(2, [], { marks: symbols(1000, 1), fees: many(1000, (i) => ({ symbol: `S${i}`, fees_usd: 1 })) }),
     tickOf(3, [['€'.repeat(64), 'long', '99999999999999999999', '1']], { proposed_action: { kind: 'x'.repeat(64), reason: 'r'.repeat(2000) }, engine: { kind: 'e'.repeat(64), rule: 'r'.repeat(64) } }),
-    tickOf(4, [['€'.repeat(64), 'long', '1', '0.000000000000000001']], { bars: Object.fromEntries([['A', many(5000, () => 1)], ...many(199, (i) => [`S${i}`, []])]) }),
+    tickOf(24 * 60, [['€'.repeat(64), 'long', '1', '0.000000000000000001']], { bars: Object.fromEntries([['A', many(5000, () => 1)], ...many(199, (i) => [`S${i}`, []])]) }),
     { ...tickOf(later(0.99)), portfolio: { equity_usd: exact('-99999999999999999999.999999999999999999'), positions: [] } },
   ];
   const ops = [];
@@ -191,6 +191,6 @@ test('a refused tick can be mended and sent again for the same instant', async (
   const id = await deploy(s.query);
   await post(s.api, id, tickOf(5, [['BTC', 'long', '-1', '100']]), { status: 422 });
   assert.equal((await post(s.api, id, tickOf(5, held))).json.replayed, false);
-  await post(s.api, id, tickOf(6, [['BTC', 'long', '99999999999999999999', '100']]), { status: 422 });
+  await post(s.api, id, tickOf(6, [['BTC', 'long', '99999999999999999999', '200']]), { status: 422 });
   assert.equal((await post(s.api, id, tickOf(6, held))).json.ops[0].op, 'update_trade');
 });
