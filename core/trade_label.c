@@ -28,10 +28,25 @@ static struct action action_of(const char *kind)
     return (struct action){ .kind = kind, .begins = kind != NULL }; /* an order, by whatever name */
 }
 
+static bool engine_is(const struct trade_intent *intent, const char *kind)
+{
+    return intent->engine_kind && strcmp(intent->engine_kind, kind) == 0;
+}
+
+static bool is_of(const struct trade_intent *intent, const char *symbol)
+{
+    return !intent->symbol || strcmp(intent->symbol, symbol) == 0;
+}
+
 static bool drives(const struct trade_intent *intent, const char *symbol)
 {
-    return (!intent->engine_kind || strcmp(intent->engine_kind, "executed") == 0) &&
-           (!intent->symbol || strcmp(intent->symbol, symbol) == 0);
+    return (!intent->engine_kind || engine_is(intent, "executed")) && is_of(intent, symbol);
+}
+
+static bool flattened(const struct trade_intent *intent, const char *symbol)
+{
+    return action_of(intent->engine_kind).flattens ||
+           (action_of(intent->kind).flattens && is_of(intent, symbol) && !engine_is(intent, "rejected"));
 }
 
 const char *trade_exit_reason(const struct trade_intent *intent, const char *symbol, bool flip)
@@ -39,16 +54,13 @@ const char *trade_exit_reason(const struct trade_intent *intent, const char *sym
     struct action action = action_of(intent->kind);
     if (drives(intent, symbol) && (action.ends || (flip && action.begins)))
         return intent->reason ? intent->reason : intent->kind;
-    if (action.flattens || action_of(intent->engine_kind).flattens)
-        return EXIT_EXTERNAL_FLATTEN;
-    return EXIT_LIQUIDATED;
+    return flattened(intent, symbol) ? EXIT_EXTERNAL_FLATTEN : EXIT_LIQUIDATED;
 }
 
 bool trade_is_executed_order(const struct trade_intent *intent)
 {
     struct action action = action_of(intent->kind);
-    return (action.begins || action.ends) && intent->engine_kind &&
-           strcmp(intent->engine_kind, "executed") == 0;
+    return (action.begins || action.ends) && engine_is(intent, "executed");
 }
 
 const char *trade_entry_reason(const struct trade_intent *intent, const char *symbol)

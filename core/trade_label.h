@@ -24,7 +24,8 @@ struct trade_intent {
  * The exit reason, the first that holds:
  *   1. an action drives the change and ends positions, or the change is a flip and the action begins the new
  *      position: the action's reason (its kind, where it gave no reason: an exit is never without one);
- *   2. the engine's kind or the action's kind is flatten or external_flatten: "external_flatten";
+ *   2. the engine's kind is flatten or external_flatten, or the action's is, which names this symbol or none
+ *      and which the engine did not reject: "external_flatten";
  *   3. "liquidated": the position is gone and the agent did not do it. */
 const char *trade_exit_reason(const struct trade_intent *intent, const char *symbol, bool flip);
 
