@@ -1,7 +1,7 @@
 /* The name of a lessons text: by it a trade knows which revision of the lessons it was made under. */
 #include "core/lessons_hash.h"
 
-#include <stdbool.h>
+#include <string.h>
 
 #include "core/sha256.h"
 #include "core/utf8.h"
@@ -28,9 +28,15 @@ static void add_words(struct sha256 *s, const char *text, const char *end)
         sha256_add(s, word, (size_t)(end - word));
 }
 
+static const char hex[] = "0123456789abcdef";
+
+bool lessons_hash_is_valid(const char *text)
+{
+    return strspn(text, hex) == LESSONS_HASH_SIZE - 1 && text[LESSONS_HASH_SIZE - 1] == '\0';
+}
+
 void lessons_hash(const char *text, size_t len, char out[LESSONS_HASH_SIZE])
 {
-    static const char hex[] = "0123456789abcdef";
     unsigned char digest[SHA256_BYTES];
     struct sha256 s;
     sha256_start(&s);

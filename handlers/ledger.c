@@ -229,14 +229,6 @@ static void keep_snapshot(struct ledger *l, const struct tick_in *in, const stru
 
 /* ---- applying ---- */
 
-/* As the agent says, or as they were in force. */
-static const char *lessons_of(const struct ledger *l, const struct tick_in *in)
-{
-    if (!in->lessons_hash)
-        return l->lessons_hash;
-    return strcmp(in->lessons_hash, "none") == 0 ? NULL : in->lessons_hash;
-}
-
 /* What only the ledger knows of a trade: its id, and the market and the lessons that it was opened under. */
 static int64_t stamp(struct ledger *l, const struct tick_in *in, struct materialized *m)
 {
@@ -248,7 +240,7 @@ static int64_t stamp(struct ledger *l, const struct tick_in *in, struct material
             continue;
         op->trade.id = id_new(&l->c->arena);
         op->trade.entry_regime_tag = tick_regime(&l->c->arena, in, op->trade.symbol);
-        op->trade.entry_lessons_hash = lessons_of(l, in);
+        op->trade.entry_lessons_hash = tick_lessons(in, l->lessons_hash);
     }
     return closes;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/json_put.h"
+#include "core/lessons_hash.h"
 #include "core/regime.h"
 #include "core/time_text.h"
 #include "handlers/routes.h"
@@ -105,8 +106,20 @@ static struct trade trade_of(struct arena *arena, const struct open_in *in, bool
     };
 }
 
+static bool is_hash(const char *text)
+{
+    return !text || lessons_hash_is_valid(text);
+}
+
+static enum err bad_hash(struct call *c, const char *name)
+{
+    return problem_field(&c->problem, name, FAULT_INVALID_CHARACTER,
+                         "must be 16 lower-case hexadecimal digits");
+}
+
 static enum err rows_of(struct call *c, const struct prev_in *prev, struct trade **rows, size_t *count)
 {
+    enum err found = OK;
     *count = prev->open.count;
     *rows = arena_alloc(&c->arena, (*count + 1) * sizeof **rows);
     for (size_t i = 0; i < *count; i++) {
@@ -114,17 +127,19 @@ static enum err rows_of(struct call *c, const struct prev_in *prev, struct trade
         (*rows)[i] = trade_of(&c->arena, (const struct open_in *)prev->open.items + i, &fits);
         const char *name = arena_fmt(&c->arena, "prev.open[%zu]", i);
         if (!fits)
-            return problem_field(&c->problem, name, FAULT_OUT_OF_RANGE,
-                                 "has a number with more than 20 digits before the point");
+            found = problem_field(&c->problem, name, FAULT_OUT_OF_RANGE,
+                                  "has a number with more than 20 digits before the point");
         if (decimal_sign((*rows)[i].mae_usd) > 0)
-            return problem_field(&c->problem, arena_fmt(&c->arena, "%s.mae_usd", name), FAULT_OUT_OF_RANGE,
-                                 "must be at most 0");
+            found = problem_field(&c->problem, arena_fmt(&c->arena, "%s.mae_usd", name), FAULT_OUT_OF_RANGE,
+                                  "must be at most 0");
+        if (!is_hash((*rows)[i].entry_lessons_hash))
+            found = bad_hash(c, arena_fmt(&c->arena, "%s.entry_lessons_hash", name));
         for (size_t before = 0; before < i; before++)
             if (strcmp((*rows)[before].symbol, (*rows)[i].symbol) == 0)
-                return problem_field(&c->problem, "prev.open", FAULT_DUPLICATE_ITEM, "has two trades of %s",
-                                     (*rows)[i].symbol);
+                found = problem_field(&c->problem, "prev.open", FAULT_DUPLICATE_ITEM, "has two trades of %s",
+                                      (*rows)[i].symbol);
     }
-    return OK;
+    return found;
 }
 
 static enum err run(struct call *c, const struct trade *rows, size_t count, const struct tick_in *in,
@@ -159,12 +174,14 @@ static enum err materialize_post(struct call *c)
     struct trade *rows;
     size_t count;
     struct materialized m;
+    if (!is_hash(in->lessons_hash))
+        return bad_hash(c, "lessons_hash");
     TRY((prev->portfolio ? rows_of_portfolio : rows_of)(c, prev, &rows, &count));
     TRY(run(c, rows, count, in->next, "next.", time_of(prev->tick_at), &m));
     for (size_t i = 0; i < m.op_count; i++)
         if (m.ops[i].kind == TRADE_OPEN) {
             m.ops[i].trade.entry_regime_tag = tick_regime(&c->arena, in->next, m.ops[i].trade.symbol);
-            m.ops[i].trade.entry_lessons_hash = in->lessons_hash;
+            m.ops[i].trade.entry_lessons_hash = tick_lessons(in->next, in->lessons_hash);
         }
     rows = materialize_open_rows(&c->arena, &m, &count);
     struct buf *out = reply_json(c, 200);

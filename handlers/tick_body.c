@@ -94,28 +94,55 @@ static void report(struct reader *r, enum fault fault, const char *field, const 
 }
 
 static const char too_large[] = "has more than 20 digits before the point";
+static const char too_small[] = "is zero at 18 digits behind the point";
 
-/* `list` and `index` name the place only when there is something to say about it. */
+static void report_member(struct reader *r, const char *list, size_t index, const char *member,
+                          const char *detail)
+{
+    report(r, FAULT_OUT_OF_RANGE, arena_fmt(&r->c->arena, "%s[%zu].%s", list, index, member), detail);
+}
+
 static struct quantity number(struct reader *r, const char *lexeme, const char *list, size_t index,
                               const char *member)
 {
     struct quantity q = { 0 };
     if (lexeme && quantity_take(&r->c->arena, lexeme, &q) == DECIMAL_TOO_LARGE)
-        report(r, FAULT_OUT_OF_RANGE, arena_fmt(&r->c->arena, "%s[%zu].%s", list, index, member), too_large);
+        report_member(r, list, index, member, too_large);
     return q;
 }
 
 static const char positions_name[] = "portfolio.positions";
 
+/* A size that is not zero must not become it, or a position would seem to be gone. */
+static struct quantity size_of(struct reader *r, const char *lexeme, size_t i)
+{
+    struct quantity size = { 0 };
+    const enum decimal_read read = quantity_take(&r->c->arena, lexeme, &size);
+    if (read == DECIMAL_TOO_LARGE || (read == DECIMAL_ROUNDED && decimal_sign(size.value) == 0))
+        report_member(r, positions_name, i, "size_base", read == DECIMAL_TOO_LARGE ? too_large : too_small);
+    return size;
+}
+
+/* Of a position that is held; brokers list a flat one with prices of 0. */
+static struct quantity price_of(struct reader *r, const char *lexeme, struct quantity size, size_t i,
+                                const char *member)
+{
+    struct quantity price = number(r, lexeme, positions_name, i, member);
+    if (price.given && decimal_sign(size.value) > 0 && decimal_sign(price.value) == 0)
+        report_member(r, positions_name, i, member, "must be above 0 for a position that is held");
+    return price;
+}
+
 static struct position position_of(struct reader *r, const struct position_in *in, size_t i)
 {
+    const struct quantity size = size_of(r, in->size_base, i);
     return (struct position){
         .symbol = in->symbol,
         .side = strcmp(in->side, trade_side_names[TRADE_LONG]) == 0 ? TRADE_LONG : TRADE_SHORT,
-        .size_base = number(r, in->size_base, positions_name, i, "size_base"),
-        .mark_price = number(r, in->mark_price, positions_name, i, "mark_price"),
+        .size_base = size,
+        .mark_price = price_of(r, in->mark_price, size, i, "mark_price"),
         .leverage = number(r, in->leverage, positions_name, i, "leverage"),
-        .entry_price = number(r, in->entry_price, positions_name, i, "entry_price"),
+        .entry_price = price_of(r, in->entry_price, size, i, "entry_price"),
         .realized_pnl_usd = number(r, in->realized_pnl_usd, positions_name, i, "realized_pnl_usd"),
     };
 }
@@ -167,15 +194,24 @@ static const struct symbol_amount *read_marks(struct reader *r, const struct obj
         enum decimal_read read = quantity_take(&r->c->arena, in->amount, &marks[i].amount);
         if (read == DECIMAL_TOO_LARGE || decimal_sign(marks[i].amount.value) == 0)
             report(r, FAULT_OUT_OF_RANGE, arena_fmt(&r->c->arena, "marks.%s", in->symbol),
-                   read == DECIMAL_TOO_LARGE ? too_large : "is zero at 18 digits behind the point");
+                   read == DECIMAL_TOO_LARGE ? too_large : too_small);
     }
     return marks;
 }
 
-/* Of lessons, or "none": the agent had none, whatever note there was. */
+/* The agent had no lessons, whatever note there was. */
+static const char no_lessons[] = "none";
+
 static bool is_lessons_hash(const char *text)
 {
-    return strcmp(text, "none") == 0 || strspn(text, "0123456789abcdef") == LESSONS_HASH_SIZE - 1;
+    return strcmp(text, no_lessons) == 0 || lessons_hash_is_valid(text);
+}
+
+const char *tick_lessons(const struct tick_in *in, const char *in_force)
+{
+    if (!in->lessons_hash)
+        return in_force;
+    return strcmp(in->lessons_hash, no_lessons) == 0 ? NULL : in->lessons_hash;
 }
 
 enum err tick_build(struct call *c, const struct tick_in *in, const char *prefix, struct tick *tick)

@@ -55,6 +55,9 @@ void tick_input_json(struct buf *out, const struct tick_in *in);
  * without the bars. The tick is the one that tick_build made of it. */
 const char *tick_content_hash(struct arena *arena, const struct tick_in *in, const struct tick *tick);
 
+/* The hash of the lessons that what opens is decided under: as the agent says, or as they were in force. */
+const char *tick_lessons(const struct tick_in *in, const char *in_force);
+
 /* The regime tag of a symbol by its bars; NULL when there are none. */
 const char *tick_regime(struct arena *arena, const struct tick_in *in, const char *symbol);
 

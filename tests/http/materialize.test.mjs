@@ -47,6 +47,14 @@ test('the ids and stamps of a row are kept, what opens gets its own', async () =
   ]);
 });
 
+test('what opens carries the lessons of the tick, else those in force', async () => {
+  const stamped = async (more, own) => (await materialize({ next: tickOf(1, HELD, own), ...more })).json.open[0].entry_lessons_hash;
+  const [force, own] = [{ lessons_hash: 'aaaaaaaaaaaaaaaa' }, { lessons_hash: 'bbbbbbbbbbbbbbbb' }];
+  assert.deepEqual(await Promise.all([stamped({}, {}), stamped(force, {}), stamped({}, own), stamped(force, own), stamped(force, { lessons_hash: 'none' })]), [
+    null, force.lessons_hash, own.lessons_hash, own.lessons_hash, null,
+  ]);
+});
+
 test('prev.portfolio: all of it was opened at its own instant', async () => {
   const portfolio = tickOf(0, [...HELD, ['ETH', 'short', '2', '50']]).portfolio;
   const prev = { tick_at: minute(0), portfolio };
@@ -102,6 +110,8 @@ test('what is wrong is named with its place', async () => {
   assert.deepEqual(await refused({ next: tickOf('2999-01-01T00:00:00Z') }), ['next.tick_at: in_the_future']);
   assert.deepEqual(await refused({ next: { ...next, bars: { BTC: [0] } } }), ['next.bars.BTC[0]: out_of_range']);
   assert.deepEqual(await refused({ next, lessons_hash: 'short' }), ['lessons_hash: too_short']);
+  assert.deepEqual(await refused({ next, lessons_hash: 'zzzzzzzzzzzzzzzz' }), ['lessons_hash: invalid_character']);
+  assert.deepEqual(await refused({ next: { ...next, lessons_hash: 'zz' } }), ['next.lessons_hash: invalid_character']);
   assert.deepEqual(await refused({ prev: { portfolio: next.portfolio }, next }), ['prev.tick_at: required']);
   assert.deepEqual(await refused({ prev: { tick_at: minute(0), portfolio: next.portfolio, open: [await row()] }, next }), ['prev.portfolio: repeated']);
   assert.deepEqual(await refused({ prev: { tick_at: minute(0), portfolio: { equity_usd: 1, positions: [{ symbol: 'X', side: 'long', size_base: 1 }] } }, next }), ['prev.portfolio.positions: out_of_range']);

@@ -34,11 +34,11 @@ const FIELDS = [
   ['a tiny negative size', at({ size_base: exact('-0.0000000000000000000000001') }), [`${p}[0].size_base: out_of_range`]],
   ['no size', at({ size_base: undefined }), [`${p}[0].size_base: required`]],
   ['a size of null', at({ size_base: null }), [`${p}[0].size_base: required`]],
-  ['a mark of zero', at({ mark_price: 0 }), [`${p}: out_of_range`]],
-  ['a mark that is zero at 18 digits', at({ mark_price: exact('1e-19') }), [`${p}: out_of_range`]],
+  ['a mark of zero', at({ mark_price: 0 }), [`${p}[0].mark_price: out_of_range`]],
+  ['a mark that is zero at 18 digits', at({ mark_price: exact('1e-19') }), [`${p}[0].mark_price: out_of_range`]],
   ['a negative mark', at({ mark_price: -5 }), [`${p}[0].mark_price: out_of_range`]],
   ['a negative leverage', at({ leverage: -1 }), [`${p}[0].leverage: out_of_range`]],
-  ['an entry price of zero', at({ entry_price: 0 }), [`${p}: out_of_range`]],
+  ['an entry price of zero', at({ entry_price: 0 }), [`${p}[0].entry_price: out_of_range`]],
   ['a negative entry price', at({ entry_price: -1 }), [`${p}[0].entry_price: out_of_range`]],
   ['no mark of a new position', portfolio([btc(), { symbol: 'ETH', side: 'long', size_base: 1 }]), [`${p}: out_of_range`]],
   // sides and symbols
@@ -86,6 +86,9 @@ const FIELDS = [
   ['a mark of 21 digits beside', { marks: { BTC: exact('1e20') } }, ['marks.BTC: out_of_range']],
   ['a notional that does not fit', at({ size_base: exact('99999999999999999999'), mark_price: 200 }), [`${p}: out_of_range`]],
   ['fees that do not fit together', { fees: many(10, () => ({ symbol: 'BTC', fees_usd: exact('99999999999999999999') })) }, [`${p}: out_of_range`]],
+  // too small
+  ['a size that is zero at 18 digits', at({ size_base: exact('4e-19') }), [`${p}[0].size_base: out_of_range`]],
+  ['prices that are none, each by its place', portfolio([btc({ mark_price: 0 }), btc({ symbol: 'ETH', entry_price: 0 }), btc({ symbol: 'SOL', mark_price: exact('1e-30'), entry_price: 0 })]), [`${p}[0].mark_price: out_of_range`, `${p}[1].entry_price: out_of_range`, `${p}[2].entry_price: out_of_range`, `${p}[2].mark_price: out_of_range`]],
   // the instant
   ['a year in the future', { tick_at: later(365) }, ['tick_at: in_the_future']],
   ['25 hours in the future', { tick_at: later(25 / 24) }, ['tick_at: in_the_future']],
