@@ -296,6 +296,17 @@ enum err reply_text(struct call *c, int status, const char *content_type, const 
     return OK;
 }
 
+/* Of one entry of the header: 1 where it says none. */
+static double weight_of(const char *entry)
+{
+    for (const char *p = entry + strcspn(entry, ",;"); *p == ';'; p += strcspn(p, ",;")) {
+        p += 1 + strspn(p + 1, " \t");
+        if (strncasecmp(p, "q=", 2) == 0)
+            return strtod(p + 2, NULL);
+    }
+    return 1;
+}
+
 /* The q of a media type in an Accept header: the most specific entry decides; -1 without one. */
 static double accept_q(const char *accept, const char *type)
 {
@@ -313,15 +324,11 @@ static double accept_q(const char *accept, const char *type)
             : name == main_len + 2 && strncasecmp(p, type, main_len + 1) == 0 && p[main_len + 1] == '*' ? 2
             : name == 3 && strncmp(p, "*/*", 3) == 0                                                    ? 1
                                                                                                         : 0;
-        size_t entry = strcspn(p, ",");
-        const char *weight = memmem(p, entry, ";q=", 3);
-        if (!weight)
-            weight = memmem(p, entry, "; q=", 4);
         if (specific > best) {
             best = specific;
-            q = weight ? strtod(strchr(weight, '=') + 1, NULL) : 1;
+            q = weight_of(p);
         }
-        p += entry;
+        p += strcspn(p, ",");
     }
     return q;
 }
@@ -329,6 +336,8 @@ static double accept_q(const char *accept, const char *type)
 bool call_prefers(struct call *c, const char *type)
 {
     c->reply.by_accept = true;
-    return c->headers.accept &&
-           accept_q(c->headers.accept, type) > accept_q(c->headers.accept, "application/json");
+    if (!c->headers.accept)
+        return false;
+    const double q = accept_q(c->headers.accept, type);
+    return q > 0 && q > accept_q(c->headers.accept, "application/json");
 }

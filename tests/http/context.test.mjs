@@ -38,6 +38,7 @@ test('a deployment without a tick has nothing to say, and says it without a toke
     open_positions: [],
     recent_trades_omitted: 0,
     open_positions_omitted: 0,
+    recent_activity_omitted: false,
   });
   const plain = await s.api.get(`/v1/deployments/${id}/context`, markdown);
   assert.equal(plain.text, '');
@@ -135,7 +136,7 @@ test('Accept: text/markdown gives the text alone, of the context and of the risk
     assert.ok(plain.text.length > 0);
     assert.match(plain.headers['content-type'], /^text\/markdown; charset=utf-8$/i);
     assert.match(plain.headers.vary ?? '', /accept/i);
-    for (const accept of ['*/*', 'application/json, text/markdown;q=0.5'])
+    for (const accept of ['*/*', 'application/json, text/markdown;q=0.5', 'text/markdown;q=0', 'text/markdown; charset=utf-8 ;\tQ=0.4, application/json;q=0.5'])
       assert.match((await s.api.get(path, { headers: { accept }, status: 200 })).headers['content-type'], /^application\/json/, accept);
   }
 });
@@ -216,6 +217,7 @@ test('the text holds its budget whatever it is: the oldest trades go first, then
     assert.deepEqual(cut.open_positions, whole.open_positions.slice(0, positions));
     assert.ok(trades === 0 || positions === 3, 'no trade before the positions');
     assert.ok(positions === 0 || cut.markdown.includes('## Recent activity'), 'no position before the activity');
+    assert.equal(cut.recent_activity_omitted, !cut.markdown.includes('## Recent activity'));
     assert.ok(trades >= last.trades && positions >= last.positions && cut.tokens >= last.tokens);
     assert.equal(cut.markdown.match(/^- /gm)?.length ?? 0, trades + positions + (cut.markdown.includes('## Recent activity') ? 1 : 0));
     last = { tokens: cut.tokens, trades, positions };
