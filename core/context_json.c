@@ -77,4 +77,6 @@ void context_members(struct buf *out, const struct context *c, const struct cont
     put_list(out, "open_positions", open_json, c->open, shown->open, c->now_us);
     json_put_int(out, "recent_trades_omitted", (int64_t)shown->closed_omitted);
     json_put_int(out, "open_positions_omitted", (int64_t)shown->open_omitted);
+    buf_json_key(out, "recent_activity_omitted");
+    buf_json_bool(out, !shown->risk);
 }

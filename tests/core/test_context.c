@@ -120,7 +120,7 @@ START_TEST(nothing_known_is_nothing_said)
         "{\"recent_activity\":{\"rejections_last_hour\":[],\"recent_rejections\":[],"
         "\"repeated_rejection\":null,\"executed_orders_today\":0,\"realized_pnl_today_pct\":null,"
         "\"consecutive_losing_closes\":0},\"recent_trades\":[],\"open_positions\":[],"
-        "\"recent_trades_omitted\":0,\"open_positions_omitted\":0}\n");
+        "\"recent_trades_omitted\":0,\"open_positions_omitted\":0,\"recent_activity_omitted\":false}\n");
     arena_release(&arena);
 }
 END_TEST
