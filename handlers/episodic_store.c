@@ -163,11 +163,11 @@ enum err episodes_prepare(struct call *c, struct episode *list, size_t count, bo
     for (size_t i = 0; i < n; i++) {
         if (!embedder_took(vectors + i * own.dim, own.dim))
             continue;
+        *embedded = true;
         bare[i]->vector = vectors + i * own.dim;
         bare[i]->dim = own.dim;
         bare[i]->model = own.model;
     }
-    *embedded = true;
     return OK;
 }
 
@@ -378,12 +378,15 @@ static enum err embed_pending(struct call *c)
             ids[taken] = ids[i];
             memmove(vectors + taken++ * dim, vectors + i * dim, dim * sizeof *vectors);
         }
-    return episodes_fill(c, ids, vectors, taken, &filled);
+    if (taken < count)
+        embedder_fill_refused(c->loop);
+    return taken ? episodes_fill(c, ids, vectors, taken, &filled) : OK;
 }
 
 void episodes_embed_pending(struct call *c)
 {
     const struct problem kept = c->problem;
-    (void)!embed_pending(c);
+    if (embedder_fills(c->loop))
+        (void)!embed_pending(c);
     c->problem = kept;
 }

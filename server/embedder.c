@@ -37,6 +37,16 @@ bool embedder_took(const float *vector, size_t dim)
     return false;
 }
 
+bool embedder_fills(const struct loop *l)
+{
+    return l->now_us >= l->fills_after_us;
+}
+
+void embedder_fill_refused(struct loop *l)
+{
+    l->fills_after_us = l->now_us + INT64_C(60000000);
+}
+
 enum err embedder_embed_one(struct call *c, const char *text, float *out)
 {
     TRY(embedder_embed(c, &text, 1, out));

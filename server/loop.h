@@ -58,6 +58,8 @@ struct loop {
     struct remote_embedder *embedder; /* NULL: the built-in one embeds */
     struct worker *worker;            /* NULL: the service stops */
     bool fills_situations; /* one call at a time embeds those that wait; others go on with what there is */
+    int64_t
+        fills_after_us; /* what waits for a vector is not embedded in passing before: see embedder_fills */
     struct embed_worker *embed_worker; /* NULL: the endpoint embeds */
 };
 

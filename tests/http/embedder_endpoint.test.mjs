@@ -20,9 +20,13 @@ const search = async (body) => (await s.api.post('/v1/episodic/search', body, { 
 const spaces = async () => (await s.api.get('/v1/embeddings', { status: 200 })).json;
 
 /** The endpoint works, is asked again, and everything that waited has its vector. */
-async function recovered() {
+async function asked() {
   models.embeddings.reset();
   await until(async () => (await create()).embedding_status !== 'pending', 'the endpoint is asked again');
+}
+
+async function recovered() {
+  await asked();
   await until(async () => {
     await create();
     return (await spaces()).pending === 0;
@@ -177,12 +181,16 @@ test('a text that the endpoint never takes waits alone: others get their vectors
   }
   assert.equal((await spaces()).available, true);
   assert.deepEqual(await statuses(), ['embedded', 'embedded', 'pending']);
+  const poisoned = () => models.embeddings.requests.filter(({ text }) => text.includes('poison')).length;
+  const before = poisoned();
+  for (let i = 0; i < 20; i++) await Promise.all([create({ ticker: 'OTHER' }), search({ text: 'anything', ticker: 'OTHER' })]);
+  assert.ok(poisoned() - before < 10, `what was refused is asked for again by hardly any of 40 requests, not ${poisoned() - before} times`);
   const found = await search({ text: 'poison', ticker: 'NEVER' });
   assert.deepEqual([found.degraded, found.items.map(({ id }) => id)], ['embedder_unavailable', [made[1].id]]);
 });
 
 test('many texts that the endpoint never takes do not stand before those that it takes', async () => {
-  await recovered();
+  await asked();
   await s.query('delete from daybook.episodic_memory');
   models.embeddings.always(model.status(503));
   for (let i = 0; i < 43; i++) await create({ answer: i > 2 ? 'poison' : 'fine', created_at: new Date(Date.UTC(2026, 0, 1, 0, i)).toISOString() });
