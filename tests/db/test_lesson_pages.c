@@ -3,15 +3,11 @@
 #include <check.h>
 
 #include "core/buf.h"
-#include "db/admin.h"
 #include "db/statement.h"
-#include "server/log.h"
 #include "tests/db/database.h"
 
 enum { LESSONS = 3000, FEW_PAGES = 3000 }; /* each of the 400 that are compared has a few, and no more */
 
-static const char *url;
-static char name[64];
 static PGconn *pg;
 
 static PGresult *query(const char *sql)
@@ -30,11 +26,7 @@ static void run(const char *sql)
 /* As a fast lane has them: see conn_connect. */
 static void setup(void)
 {
-    log_setup("error", "text");
-    snprintf(name, sizeof name, "daybook_test_%d", (int)getpid());
-    url = database_create(name);
-    ck_assert(admin_migrate(url, NULL));
-    pg = database_connect(url);
+    pg = database_migrated("lessons");
     run("set search_path = daybook, public; set jit = off; set plan_cache_mode = force_generic_plan;"
         "set enable_seqscan = off; set enable_sort = off; set client_min_messages = error");
     run("alter table lessons set (autovacuum_enabled = off)");
@@ -42,8 +34,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    PQfinish(pg);
-    database_drop(name);
+    database_finish(pg);
 }
 
 static const char *value_of(const char *param)
