@@ -1,4 +1,4 @@
--- Skills and their versions. A version is known from created_at on; one that is replaced is a new one, known from then on.
+-- Skills and their versions. A version is known from created_at on, and when it is replaced, as what it was before until then.
 
 -- part: columns
 skill_id, version, strategy, avoid,
@@ -6,6 +6,14 @@ skill_id, version, strategy, avoid,
  from (select memory_enabled as enabled, recent_trades_k,
            (select row_to_json(r) from (select reflection_cadence as cadence, every_n_trades) r) as reflection) m) as memory,
 created_at
+-- part: told
+owner, skill_id, version, strategy, avoid, memory_enabled, recent_trades_k, reflection_cadence, every_n_trades, created_at
+-- part: known
+(select {told}, 'infinity'::timestamptz as replaced_at from skill_versions
+ union all
+ select {told}, replaced_at from skill_versions_replaced)
+-- part: then
+created_at <= :as_of::timestamptz and replaced_at > :as_of::timestamptz
 -- part: given
 select :strategy::text as strategy, coalesce(:avoid::text[], '{}') as avoid,
     coalesce((:memory::json ->> 'enabled')::boolean, true) as memory_enabled,
@@ -38,6 +46,11 @@ for update
 select id from deployments where owner = :owner and skill_id = :skill_id and version = :version limit 1
 
 -- name: skill_version_replace :write :one
+with past as (
+    insert into skill_versions_replaced ({told}, replaced_at)
+    select {told}, :at::timestamptz from skill_versions
+    where owner = :owner and skill_id = :skill_id and version = :version and created_at < :at::timestamptz
+)
 update skill_versions
 set (strategy, avoid, memory_enabled, recent_trades_k, reflection_cadence, every_n_trades) = ({given}), created_at = greatest(created_at, :at::timestamptz)
 where owner = :owner and skill_id = :skill_id and version = :version
@@ -45,13 +58,13 @@ returning {columns}
 
 -- name: skill_version_get :read :one
 select {columns}
-from skill_versions
-where owner = :owner and skill_id = :skill_id and version = :version and created_at <= :as_of::timestamptz
+from {known} v
+where owner = :owner and skill_id = :skill_id and version = :version and {then}
 
 -- name: skill_version_list :read :list
 select {columns}, created_at as _cursor_1, version as _cursor_2
-from skill_versions
-where owner = :owner and skill_id = :skill_id and created_at <= :as_of::timestamptz
+from {known} v
+where owner = :owner and skill_id = :skill_id and {then}
   and (created_at, version) < (coalesce(:cursor_1::timestamptz, 'infinity'), coalesce(:cursor_2::text, ''))
 order by created_at desc, version desc
 limit :limit::int + 1
@@ -61,13 +74,13 @@ limit :limit::int + 1
 select s.skill_id, v.versions, n.version as latest_version, v.created_at, s.skill_id as _cursor_1, '' as _cursor_2
 from skills s
 cross join lateral (select version
-                    from skill_versions
-                    where owner = s.owner and skill_id = s.skill_id and created_at <= :as_of::timestamptz
+                    from {known} x
+                    where owner = s.owner and skill_id = s.skill_id and {then}
                     order by created_at desc, version desc
                     limit 1) n
 cross join lateral (select count(*) as versions, min(created_at) as created_at
-                    from skill_versions
-                    where owner = s.owner and skill_id = s.skill_id and created_at <= :as_of::timestamptz) v
+                    from {known} x
+                    where owner = s.owner and skill_id = s.skill_id and {then}) v
 where s.owner = :owner and s.skill_id > coalesce(:cursor_1::text, '')
 order by s.skill_id
 limit :limit::int + 1

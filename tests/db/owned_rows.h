@@ -63,6 +63,12 @@ static const struct filler {
       "select $1, n, v, $2 || ' strategy', array['never ' || $2], c, 5, '2026-01-01' "
       "from (values ('skill-1', 'v1', 'per_n_trades'), ('skill-1', 'v2', 'daily'), ($2 || '-2', 'v1', "
       "'off')) as x (n, v, c)" },
+    { "skill_versions_replaced",
+      "insert into daybook.skill_versions_replaced (owner, skill_id, version, strategy, avoid, "
+      "memory_enabled, "
+      "recent_trades_k, reflection_cadence, every_n_trades, created_at, replaced_at) "
+      "select $1, 'skill-1', 'v1', $2 || ' first strategy', '{}', true, 10, 'off', 5, '2025-01-01', "
+      "'2026-01-01'" },
     /* The first deployment has all the history; the second has one open trade, the third has never ticked. */
     { "deployments",
       "insert into daybook.deployments (owner, id, skill_id, version, mode, name, reflection_cadence, "

@@ -53,12 +53,23 @@ test('the same again changes nothing, also when it is dated otherwise', async ()
   assert.deepEqual({ ...same, created_at }, spelled, 'defaults that are spelled out are no change');
 });
 
-test('a version that nobody runs is replaced, and is known from then on', async () => {
-  await put('draft', 'v1', newVersion({ at: day(1) }), { status: 201 });
+test('a version that nobody runs is replaced; what it was before stays known for the time before', async () => {
+  const [first, listed, skills] = [await put('draft', 'v1', newVersion({ at: day(1) }), { status: 201 }), ...(await Promise.all(['/v1/skills/draft/versions', '/v1/skills'].map((path) => s.api.get(`${path}?as_of=${day(4)}`))))];
   const changed = await put('draft', 'v1', { ...FULL, at: day(5) }, { status: 200 });
   assert.deepEqual(changed.json, { skill_id: 'draft', version: 'v1', ...FULL, created_at: day(5) });
   assert.equal((await s.api.get(pathOf('draft', 'v1'), { status: 200 })).text, changed.text);
-  await s.api.get(`${pathOf('draft', 'v1')}?as_of=${day(4)}`, { status: 404 });
+  const then = `?as_of=${day(4)}`;
+  assert.equal((await s.api.get(pathOf('draft', 'v1') + then, { status: 200 })).text, first.text);
+  assert.equal((await s.api.get(`/v1/skills/draft/versions${then}`)).text, listed.text);
+  assert.equal((await s.api.get(`/v1/skills${then}`)).text, skills.text);
+  await s.api.get(`${pathOf('draft', 'v1')}?as_of=2025-12-31T00:00:00Z`, { status: 404 });
+  await put('draft', 'v1', newVersion({ strategy: 'Dated back.', at: day(3) }), { status: 200 });
+  assert.equal((await s.api.get(pathOf('draft', 'v1') + then)).text, first.text, 'what was known stays what it was');
+  await put('draft', 'v1', newVersion({ strategy: 'The last.', at: day(6) }), { status: 200 });
+  const strategies = [];
+  for (const n of [1, 4, 5, 6]) strategies.push((await s.api.get(`${pathOf('draft', 'v1')}?as_of=${day(n)}`)).json.strategy);
+  assert.deepEqual(strategies, [first.json.strategy, first.json.strategy, 'Dated back.', 'The last.']);
+  assert.deepEqual((await s.api.get('/v1/skills/draft/versions')).json.items.map((v) => v.strategy), ['The last.']);
 });
 
 test('a version that a deployment runs does not change, in any part', async () => {
