@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { measureAb } from './ab.mjs';
+import { measureBeside } from './beside.mjs';
 import { measureContext } from './context.mjs';
 import { measureEntries, measureRerun } from './episodic.mjs';
 import { machine } from './machine.mjs';
@@ -68,6 +69,7 @@ const PARTS = {
   latency: measureLatency,
   memory: measureMemory,
   startup: measureStartup,
+  beside: measureBeside,
   create: (stage, plan) => measureThroughput(stage, plan, 'create'), // last of these: it makes the library grow
   context: measureContext,
   tick: measureTick, // after that: it makes the ledger grow

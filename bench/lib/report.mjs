@@ -91,6 +91,15 @@ function contextRows(runs, ledgers) {
   ];
 }
 
+const besideRow = ({ alone, beside: other }) =>
+  limitRow(
+    `${REQUESTS.get}: p50 beside a client that writes, times that alone (one loop)`,
+    roundRatios(other, alone, p50),
+    '≤',
+    2,
+    [...alone, ...other],
+  );
+
 const tickRow = (runs) =>
   limitRow(
     `${TICK}, 3 updates: ticks a second, of pgbench`,
@@ -235,6 +244,7 @@ function targets(results, plan) {
       cpuRow(results),
     );
   if (results.list) rows.push(ratioRow(results, 'list', 'pgbench', 0.5, 'requests a second, of pgbench'));
+  if (results.beside) rows.push(besideRow(results.beside));
   if (results.create) rows.push(ratioRow(results, 'create', 'pgbench', 0.5, 'requests a second, of pgbench'));
   if (results.context) rows.push(...contextRows(results.context, plan.ledgers));
   if (results.tick) rows.push(tickRow(results.tick));
@@ -362,6 +372,12 @@ function latency(results) {
   return table(['', 'p50 ms', 'p99 ms'], rows);
 }
 
+const beside = (runs) =>
+  table(['', 'p50 ms', 'p99 ms'], [
+    ['alone', ...latencies(runs.alone)],
+    ['beside a client that writes lessons', ...latencies(runs.beside)],
+  ]);
+
 /* Beyond this, the scheduler gives a contender of many processes more of the machine than one of few. */
 const QUIET = 0.1;
 
@@ -400,6 +416,7 @@ export function render(results, plan, machine, seconds) {
   if (results.models)
     sections.push(`## ${REQUESTS.get}, ${READERS} connections, while models are asked\n\n${models(results.models)}`);
   if (results.latency) sections.push(`## One connection\n\n${latency(results.latency)}`);
+  if (results.beside) sections.push(`## ${REQUESTS.get}, one connection, one loop\n\n${beside(results.beside)}`);
   if (results.memory)
     sections.push(
       `## Memory\n\nResident, of the service alone: ${mb(results.memory.idle)} when started, ${mb(results.memory.open)} with ${whole(OPEN)} open connections that have made a request each, ${mb(results.memory.loaded)} after all three kinds of load with those still open.\n`,
