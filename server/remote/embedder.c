@@ -181,7 +181,6 @@ static enum err embed_once(struct call *c, struct batch *b, bool last, enum verd
 struct progress {
     bool works;   /* it has embedded something */
     int refusals; /* that the batch may still meet */
-    size_t fits;  /* the length that a text was cut to when it took it; 0: none was */
 };
 
 static void leave_out(struct call *c, const struct batch *b)
@@ -191,49 +190,30 @@ static void leave_out(struct call *c, const struct batch *b)
               c->loop->embedder->host, c->loop->config->embedding_model, c->request_id, b->count, b->why);
 }
 
-/* Asks for them, each by so many bytes. False: it is settled, with `err`; true: they were refused. */
-static bool is_refused(struct call *c, struct batch *b, struct progress *p, enum err *err)
-{
-    enum verdict verdict = OUT_OF_USE;
-    *err = embed_once(c, b, false, &verdict);
-    if (*err != OK)
-        return false;
-    p->works |= verdict == EMBEDDED;
-    if (verdict == EMBEDDED && b->most_bytes < (size_t)c->loop->config->embedding_max_bytes)
-        p->fits = b->most_bytes;
-    p->refusals -= verdict == REFUSED;
-    if (verdict == OUT_OF_USE)
-        *err = ERR_EMBEDDER_UNAVAILABLE;
-    return verdict == REFUSED;
-}
-
 /* One text that it finds too long, or cannot bear, shall not cost the others their vectors: what is refused
- * is asked for by the length that fitted another, then in halves, and a text alone by its first half, as long
- * as `refusals` lasts. */
+ * is asked for in halves, and a text alone by its first half, as long as `refusals` lasts. */
 static enum err embed(struct call *c, struct batch b, struct progress *p)
 {
-    enum err err;
-    struct batch first = b, rest = b;
-    const size_t longest = b.count == 1 ? strnlen(b.texts[0], b.most_bytes) : b.most_bytes;
+    enum verdict verdict = OUT_OF_USE;
+    size_t longest = b.count == 1 ? strnlen(b.texts[0], b.most_bytes) : b.most_bytes;
+    bool shortest = b.count == 1 && longest <= SHORT_BYTES;
     if (!p->refusals) {
         leave_out(c, &b);
         return OK;
     }
-    if (!is_refused(c, &b, p, &err))
-        return err;
-    if (b.count == 1 && longest <= SHORT_BYTES) {
+    TRY(embed_once(c, &b, false, &verdict));
+    p->works |= verdict == EMBEDDED;
+    if (verdict != REFUSED)
+        return verdict == EMBEDDED ? OK : ERR_EMBEDDER_UNAVAILABLE;
+    p->refusals--;
+    if (shortest) {
         leave_out(c, &b);
         return OK;
     }
+    struct batch first = b, rest = b;
     if (b.count == 1) {
-        first.most_bytes = p->fits && p->fits < longest ? p->fits : longest / 2;
+        first.most_bytes = longest / 2;
         return embed(c, first, p);
-    }
-    if (p->fits && p->fits < longest && p->refusals) {
-        struct batch cut = b;
-        cut.most_bytes = p->fits;
-        if (!is_refused(c, &cut, p, &err))
-            return err;
     }
     first.count = b.count / 2;
     rest.count = b.count - first.count;

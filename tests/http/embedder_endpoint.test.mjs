@@ -156,17 +156,6 @@ test('a text that is too long for the endpoint is cut until it takes it, and cos
   assert.ok(models.embeddings.requests.length < 25);
 });
 
-test('texts that are all too long for the endpoint get their vectors in one go', async () => {
-  await recovered();
-  models.embeddings.reset();
-  models.embeddings.always(model.embed({ longest: 2000 }));
-  const lines = Array.from({ length: 64 }, (_, i) => JSON.stringify(entry({ ticker: 'ALL', answer: `${i} ${'long '.repeat(1600)}` })));
-  const answer = await s.api.post('/v1/episodic/bulk', `${lines.join('\n')}\n`, { status: 200, headers: { 'content-type': 'application/x-ndjson' } });
-  const statuses = answer.text.trim().split('\n').slice(0, -1).map((line) => JSON.parse(line).embedding_status);
-  assert.deepEqual(statuses, Array(64).fill('embedded'));
-  assert.ok(models.embeddings.requests.length < lines.length, `${models.embeddings.requests.length} questions`);
-});
-
 const never = (request, response, server) =>
   (request.text.includes('poison') ? model.status(400, { type: 'invalid_request_error' }) : model.embed())(request, response, server);
 
