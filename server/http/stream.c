@@ -29,6 +29,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t most)
     struct exchange *x = cls;
     struct stream *s = &x->stream;
     size_t n = s->len - s->sent;
+    x->http->wanted = true; /* there may be room for more at once, and the end takes a turn of its own */
     if (n == 0) {
         if (s->failed)
             return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -43,7 +44,6 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t most)
     memcpy(to, s->data + s->sent, n);
     s->sent += n;
     x->sent_bytes += n;
-    x->http->wanted = true; /* the client may have room for more at once */
     if (s->sent == s->len)
         s->sent = s->len = 0;
     if (s->len - s->sent < LOW_WATER)
