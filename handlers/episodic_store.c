@@ -379,14 +379,14 @@ static enum err embed_pending(struct call *c)
             memmove(vectors + taken++ * dim, vectors + i * dim, dim * sizeof *vectors);
         }
     if (taken < count)
-        embedder_fill_refused(c->loop);
+        embedder_fill_refused(c);
     return taken ? episodes_fill(c, ids, vectors, taken, &filled) : OK;
 }
 
 void episodes_embed_pending(struct call *c)
 {
     const struct problem kept = c->problem;
-    if (embedder_fills(c->loop))
+    if (embedder_fills(c))
         (void)!embed_pending(c);
     c->problem = kept;
 }

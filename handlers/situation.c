@@ -22,18 +22,14 @@ static const struct field param_fields[] = {
 };
 /* clang-format on */
 
-static const char *vectors_json(struct call *c, const struct rows *r, const float *vectors, size_t dim,
-                                bool *refused)
+static const char *vectors_json(struct call *c, const struct rows *r, const float *vectors, size_t dim)
 {
     struct buf out = { .arena = &c->arena };
     buf_char(&out, '[');
-    *refused = false;
     for (int row = 0; row < rows_count(r); row++) {
         const float *v = vectors + (size_t)row * dim;
-        if (!embedder_took(v, dim)) {
-            *refused = true;
+        if (!embedder_took(v, dim))
             continue;
-        }
         call_breathe(c); /* a vector of 4,000 numbers is a millisecond */
         buf_fmt(&out, "%s{\"id\":\"%s\",\"vector\":\"", out.len > 1 ? "," : "", rows_text(r, row, "id"));
         vector_text(&out, v, dim, dim);
@@ -65,10 +61,7 @@ static enum err embed_pending(struct call *c, const struct situations_scope *sco
     for (size_t i = 0; i < count; i++)
         texts[i] = rows_text(r, (int)i, "summary");
     TRY(embedder_embed(c, texts, count, vectors));
-    bool refused;
-    params.vectors = vectors_json(c, r, vectors, own.dim, &refused);
-    if (refused)
-        embedder_fill_refused(c->loop);
+    params.vectors = vectors_json(c, r, vectors, own.dim);
     return db_rows_from(c, &SITUATIONS_STORE, param_fields, &params, &r);
 }
 
@@ -82,7 +75,7 @@ enum err situations_embed_pending(struct call *c, const struct situations_scope 
                                   int64_t most)
 {
     const struct problem kept = c->problem;
-    if (c->loop->fills_situations || !embedder_fills(c->loop))
+    if (c->loop->fills_situations)
         return OK;
     c->loop->fills_situations = true;
     enum err err = embed_pending(c, scope, as_of, most);

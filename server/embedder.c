@@ -1,6 +1,9 @@
 /* The embedder of the service: the built-in one, or the endpoint of the configuration. */
 #include "server/embedder.h"
 
+#include <string.h>
+
+#include "core/hash.h"
 #include "server/config.h"
 #include "server/embed_worker.h"
 #include "server/remote/embedder.h"
@@ -37,14 +40,20 @@ bool embedder_took(const float *vector, size_t dim)
     return false;
 }
 
-bool embedder_fills(const struct loop *l)
+static uint64_t owner_of(const struct call *c)
 {
-    return l->now_us >= l->fills_after_us;
+    return hash_bytes(c->owner, strlen(c->owner), HASH_SEED);
 }
 
-void embedder_fill_refused(struct loop *l)
+bool embedder_fills(const struct call *c)
 {
-    l->fills_after_us = l->now_us + INT64_C(60000000);
+    return c->loop->now_us >= c->loop->fills_after_us || c->loop->fills_not_of != owner_of(c);
+}
+
+void embedder_fill_refused(struct call *c)
+{
+    c->loop->fills_after_us = c->loop->now_us + INT64_C(60000000);
+    c->loop->fills_not_of = owner_of(c);
 }
 
 enum err embedder_embed_one(struct call *c, const char *text, float *out)

@@ -19,12 +19,13 @@ const read = async (id) => (await s.api.get(`/v1/episodic/${id}`, { status: 200 
 const search = async (body) => (await s.api.post('/v1/episodic/search', body, { status: 200 })).json;
 const spaces = async () => (await s.api.get('/v1/embeddings', { status: 200 })).json;
 
-/** The endpoint works, is asked again, and everything that waited has its vector. */
+/** The endpoint works and is asked again. */
 async function asked() {
   models.embeddings.reset();
   await until(async () => (await create()).embedding_status !== 'pending', 'the endpoint is asked again');
 }
 
+/** And everything that waited has its vector. */
 async function recovered() {
   await asked();
   await until(async () => {
