@@ -11,6 +11,8 @@ select v.version,
 from skill_versions v
 where v.owner = :owner and v.skill_id = :skill_id
   and (v.created_at <= :as_of::timestamptz
+       or exists (select from skill_versions_replaced r
+                  where r.owner = :owner and r.skill_id = v.skill_id and r.version = v.version and r.created_at <= :as_of::timestamptz)
        or (select true from trade_history t
            where t.owner = :owner and t.skill_id = v.skill_id and t.version = v.version and t.entry_tick_at <= :as_of::timestamptz
            order by t.entry_tick_at desc, t.id desc

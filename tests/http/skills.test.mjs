@@ -63,6 +63,7 @@ test('a version that nobody runs is replaced; what it was before stays known for
   assert.equal((await s.api.get(`/v1/skills/draft/versions${then}`)).text, listed.text);
   assert.equal((await s.api.get(`/v1/skills${then}`)).text, skills.text);
   await s.api.get(`${pathOf('draft', 'v1')}?as_of=2025-12-31T00:00:00Z`, { status: 404 });
+  await s.api.get(`/v1/skills/draft/ab${then}`, { status: 200 });
   await put('draft', 'v1', newVersion({ strategy: 'Dated back.', at: day(3) }), { status: 200 });
   assert.equal((await s.api.get(pathOf('draft', 'v1') + then)).text, first.text, 'what was known stays what it was');
   await put('draft', 'v1', newVersion({ strategy: 'The last.', at: day(6) }), { status: 200 });
