@@ -94,7 +94,6 @@ static void report(struct reader *r, enum fault fault, const char *field, const 
 }
 
 static const char too_large[] = "has more than 20 digits before the point";
-static const char too_small[] = "is zero at 18 digits behind the point";
 
 static void report_member(struct reader *r, const char *list, size_t index, const char *member,
                           const char *detail)
@@ -113,16 +112,6 @@ static struct quantity number(struct reader *r, const char *lexeme, const char *
 
 static const char positions_name[] = "portfolio.positions";
 
-/* A size that is not zero must not become it, or a position would seem to be gone. */
-static struct quantity size_of(struct reader *r, const char *lexeme, size_t i)
-{
-    struct quantity size = { 0 };
-    const enum decimal_read read = quantity_take(&r->c->arena, lexeme, &size);
-    if (read == DECIMAL_TOO_LARGE || (read == DECIMAL_ROUNDED && decimal_sign(size.value) == 0))
-        report_member(r, positions_name, i, "size_base", read == DECIMAL_TOO_LARGE ? too_large : too_small);
-    return size;
-}
-
 /* Of a position that is held; brokers list a flat one with prices of 0. */
 static struct quantity price_of(struct reader *r, const char *lexeme, struct quantity size, size_t i,
                                 const char *member)
@@ -135,7 +124,7 @@ static struct quantity price_of(struct reader *r, const char *lexeme, struct qua
 
 static struct position position_of(struct reader *r, const struct position_in *in, size_t i)
 {
-    const struct quantity size = size_of(r, in->size_base, i);
+    const struct quantity size = number(r, in->size_base, positions_name, i, "size_base");
     return (struct position){
         .symbol = in->symbol,
         .side = strcmp(in->side, trade_side_names[TRADE_LONG]) == 0 ? TRADE_LONG : TRADE_SHORT,
@@ -194,7 +183,7 @@ static const struct symbol_amount *read_marks(struct reader *r, const struct obj
         enum decimal_read read = quantity_take(&r->c->arena, in->amount, &marks[i].amount);
         if (read == DECIMAL_TOO_LARGE || decimal_sign(marks[i].amount.value) == 0)
             report(r, FAULT_OUT_OF_RANGE, arena_fmt(&r->c->arena, "marks.%s", in->symbol),
-                   read == DECIMAL_TOO_LARGE ? too_large : too_small);
+                   read == DECIMAL_TOO_LARGE ? too_large : "is zero at 18 digits behind the point");
     }
     return marks;
 }
