@@ -57,6 +57,15 @@ static inline PGconn *database_connect(const char *url)
     return pg;
 }
 
+/* The answer to SQL, which must succeed. */
+static inline PGresult *database_query(PGconn *pg, const char *sql)
+{
+    PGresult *r = PQexec(pg, sql);
+    ExecStatusType status = PQresultStatus(r);
+    ck_assert_msg(status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK, "%s: %s", sql, PQerrorMessage(pg));
+    return r;
+}
+
 /* Runs SQL; the first value of the answer, in static storage, "" when there is none. */
 static inline const char *database_value(const char *url, const char *sql)
 {

@@ -230,25 +230,18 @@ static inline void owned_ok(PGconn *pg, const PGresult *r, const char *what)
                   PQerrorMessage(pg));
 }
 
-static inline PGresult *owned_query(PGconn *pg, const char *sql)
-{
-    PGresult *r = PQexec(pg, sql);
-    owned_ok(pg, r, sql);
-    return r;
-}
-
 static inline void owned_run(PGconn *pg, const char *sql)
 {
-    PQclear(owned_query(pg, sql));
+    PQclear(database_query(pg, sql));
 }
 
 /* The names of all owned tables; `count` of them. */
 static inline int owned_tables(PGconn *pg, char names[MOST_TABLES][64])
 {
-    PGresult *r =
-        owned_query(pg, "select table_name from information_schema.columns join information_schema.tables "
-                        "using (table_schema, table_name) where table_schema = 'daybook' and column_name = "
-                        "'owner' and table_type = 'BASE TABLE' order by 1");
+    PGresult *r = database_query(
+        pg, "select table_name from information_schema.columns join information_schema.tables "
+            "using (table_schema, table_name) where table_schema = 'daybook' and column_name = "
+            "'owner' and table_type = 'BASE TABLE' order by 1");
     int count = PQntuples(r);
     ck_assert_int_gt(count, 0);
     ck_assert_int_lt(count, MOST_TABLES);
@@ -305,7 +298,7 @@ static inline const char *owned_sum(PGconn *pg, const char *owner)
                      f ? " union all select" : "select md5(string_agg(one, '|' order by one)) from (select",
                      fillers[f].table, fillers[f].table, owner);
     strcpy(p, ") as rows");
-    PGresult *r = owned_query(pg, sql);
+    PGresult *r = database_query(pg, sql);
     strcpy(out, PQgetvalue(r, 0, 0));
     PQclear(r);
     return out;

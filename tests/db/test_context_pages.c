@@ -13,17 +13,9 @@ enum { FEW_PAGES = 60, TOGETHER = 4 };
 
 static PGconn *pg;
 
-static PGresult *query(const char *sql)
-{
-    PGresult *r = PQexec(pg, sql);
-    ExecStatusType status = PQresultStatus(r);
-    ck_assert_msg(status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK, "%s: %s", sql, PQerrorMessage(pg));
-    return r;
-}
-
 static void run(const char *sql)
 {
-    PQclear(query(sql));
+    PQclear(database_query(pg, sql));
 }
 
 /* `count` ticks, a minute apart, up to `last`: each rejected, each with a trade that it closed. */
@@ -129,8 +121,8 @@ static int pages(const struct statement *st, bool together, const char *id, cons
     for (int i = 0; i < st->param_count; i++)
         buf_fmt(&sql, "%s%s", i ? ", " : "", literal(&arena, value_of(st->params[i], id, known), together));
     buf_text(&sql, ")");
-    PQclear(query(buf_string(&sql))); /* the first execution reads the catalog too */
-    r = query(buf_string(&sql));
+    PQclear(database_query(pg, buf_string(&sql))); /* the first execution reads the catalog too */
+    r = database_query(pg, buf_string(&sql));
     const char *plan = PQgetvalue(r, 0, 0);
     const char *hit = strstr(plan, "Shared Hit Blocks: "), *read = strstr(plan, "Shared Read Blocks: ");
     ck_assert_ptr_nonnull(hit);

@@ -10,17 +10,9 @@ enum { LESSONS = 3000, FEW_PAGES = 3000 }; /* each of the 400 that are compared 
 
 static PGconn *pg;
 
-static PGresult *query(const char *sql)
-{
-    PGresult *r = PQexec(pg, sql);
-    ExecStatusType status = PQresultStatus(r);
-    ck_assert_msg(status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK, "%s: %s", sql, PQerrorMessage(pg));
-    return r;
-}
-
 static void run(const char *sql)
 {
-    PQclear(query(sql));
+    PQclear(database_query(pg, sql));
 }
 
 /* As a fast lane has them: see conn_connect. */
@@ -62,7 +54,7 @@ static int pages(void)
         buf_fmt(&sql, "%s'%s'", i ? ", " : "", value_of(LESSON_CREATE.params[i]));
     buf_text(&sql, ")");
     run("begin");
-    PGresult *r = query(buf_string(&sql));
+    PGresult *r = database_query(pg, buf_string(&sql));
     run("rollback");
     const char *plan = PQgetvalue(r, 0, 0), *hit = strstr(plan, hits), *read = strstr(plan, reads);
     ck_assert(hit && read);

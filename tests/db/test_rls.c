@@ -77,7 +77,7 @@ static int count_of(const char *table, const char *where)
 {
     char sql[256];
     snprintf(sql, sizeof sql, "select count(*) from daybook.%s where %s", table, where);
-    PGresult *r = owned_query(pg, sql);
+    PGresult *r = database_query(pg, sql);
     int count = atoi(PQgetvalue(r, 0, 0));
     PQclear(r);
     return count;
