@@ -70,8 +70,8 @@ void money_percent(struct buf *out, struct decimal percent, int digits)
 {
     char text[DECIMAL_TEXT_SIZE];
     decimal_fixed(percent, digits, text);
-    if (decimal_sign(percent) > 0 && *text != 'n' &&
-        !is_zero(text)) /* "null": it does not fit once it is rounded */
+    const bool fits = *text != 'n'; /* what is too large once it is rounded is "null" */
+    if (fits && decimal_sign(percent) > 0 && !is_zero(text))
         buf_char(out, '+');
     buf_text(out, text);
     buf_char(out, '%');
