@@ -7,9 +7,9 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "core/sha256.h"
-#include "core/utf8.h"
-#include "core/uuid.h"
+#include "core/base/sha256.h"
+#include "core/base/utf8.h"
+#include "core/base/uuid.h"
 #include "db/admin_internal.h"
 #include "server/log.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "db/admin_internal.h"
 #include "db/migrations.h"
 #include "server/log.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "core/array_text.h"
+#include "core/base/array_text.h"
 #include "db/conn_internal.h"
 #include "db/lanes.h"
 #include "server/config.h"

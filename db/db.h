@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_DB_DB_H
 #define DAYBOOK_DB_DB_H
 
-#include "core/cursor.h"
+#include "core/base/cursor.h"
 #include "db/statement.h"
 #include "server/call.h"
 
@@ -57,7 +57,7 @@ const char *rows_text(const struct rows *r, int row, const char *column);
 size_t rows_bytes(const struct rows *r, int row, const char *column); /* its length */
 /* The row as a JSON object; columns whose name starts with '_' are left out. */
 void rows_json(struct buf *out, const struct rows *r, int row);
-/* The row as a line of CSV (core/csv.h), null as an empty cell; and the line of the columns' names. */
+/* The row as a line of CSV (core/base/csv.h), null as an empty cell; and the line of the columns' names. */
 void rows_csv(struct buf *out, const struct rows *r, int row);
 void rows_csv_names(struct buf *out, const struct rows *r);
 /* The page {items, next_cursor} of at most `limit` rows; the statement fetched one more to know whether there

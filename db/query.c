@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/uuid.h"
+#include "core/base/uuid.h"
 #include "db/lanes.h"
 #include "db/rows.h"
 #include "server/config.h"

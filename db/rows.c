@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/csv.h"
-#include "core/cursor.h"
+#include "core/base/csv.h"
+#include "core/base/cursor.h"
 #include "db/db.h"
 
 struct rows {

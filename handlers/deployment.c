@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "db/db.h"
-#include "handlers/fields.h"
+#include "handlers/kit/fields.h"
 #include "handlers/routes.h"
 
 /* Whatever a request about deployments may carry. */

@@ -1,12 +1,12 @@
 /* Lessons of the research process, and the block of them that goes into prompts. */
-#include "core/lesson.h"
+#include "core/lessons/lesson.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/similar.h"
+#include "core/lessons/similar.h"
 #include "db/db.h"
-#include "handlers/fields.h"
+#include "handlers/kit/fields.h"
 #include "handlers/lesson.h"
 #include "handlers/routes.h"
 

@@ -1,6 +1,6 @@
 /* Skills and their versions: what an agent is told to do, and how much of its track record it is shown. */
 #include "db/db.h"
-#include "handlers/fields.h"
+#include "handlers/kit/fields.h"
 #include "handlers/routes.h"
 
 struct memory_in {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 #include "server/http/uri.h"
 #include "server/json/field.h"
 #include "server/loop.h"

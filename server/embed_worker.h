@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_SERVER_EMBED_WORKER_H
 #define DAYBOOK_SERVER_EMBED_WORKER_H
 
-#include "core/embed.h"
+#include "core/embed/embed.h"
 #include "server/call.h"
 
 struct embed_worker;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "server/config.h"
 #include "server/embed_worker.h"
 #include "server/remote/embedder.h"

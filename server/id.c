@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/uuid.h"
+#include "core/base/uuid.h"
 #include "server/loop.h"
 
 enum { POOL_BYTES = 1000, PARTS = 4096 /* of a millisecond */, BACK = 1000 * PARTS };

@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_SERVER_ID_H
 #define DAYBOOK_SERVER_ID_H
 
-#include "core/arena.h"
+#include "core/base/arena.h"
 
 const char *id_new(struct arena *arena);
 

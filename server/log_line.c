@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/utf8.h"
+#include "core/base/utf8.h"
 
 /* Kept free in a line for what closes it. */
 enum { CLOSING_BYTES = 16 };

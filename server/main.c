@@ -10,7 +10,7 @@
 #include "commit.gen.h"
 #include "db/admin.h"
 #include "server/config.h"
-#include "server/embedded_pg.h"
+#include "server/embedded_pg/embedded_pg.h"
 #include "server/health_probe.h"
 #include "server/log.h"
 #include "server/remote/remote_check.h"

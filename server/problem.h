@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_SERVER_PROBLEM_H
 #define DAYBOOK_SERVER_PROBLEM_H
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 
 enum err {
     OK = 0,

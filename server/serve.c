@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/arena.h"
+#include "core/base/arena.h"
 #include "db/db.h"
 #include "server/coro.h"
 #include "server/embed_worker.h"

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/arena.h"
+#include "core/base/arena.h"
 #include "server/loop.h"
 
 /* A little behind the loops, which answer others meanwhile. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "db/keys.h"
 #include "server/log.h"
 

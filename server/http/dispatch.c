@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/hash.h"
-#include "core/time_text.h"
+#include "core/base/hash.h"
+#include "core/base/time_text.h"
 #include "db/db.h"
 #include "server/config.h"
 #include "server/coro.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "db/db.h"
 #include "server/http/route.h"
 #include "server/id.h"

@@ -1,7 +1,7 @@
 /* Request targets: the path in segments and the query in pairs, decoded strictly. */
 #include "server/http/uri.h"
 
-#include "core/utf8.h"
+#include "core/base/utf8.h"
 
 static int hex_value(char c)
 {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/arena.h"
+#include "core/base/arena.h"
 #include "server/problem.h"
 
 enum field_from {
@@ -97,7 +97,7 @@ struct field_input {
     size_t body_len;
     int depth_limit;
     const char *now;       /* as a KIND_TIME is kept, for the fallback "now" */
-    uint64_t cursor_scope; /* what a cursor must have been made for: see core/cursor.h */
+    uint64_t cursor_scope; /* what a cursor must have been made for: see core/base/cursor.h */
 };
 
 /* Decodes and checks everything at once: ERR_INVALID_FIELDS has every bad field in `p`; a body that is not

@@ -1,8 +1,8 @@
 /* Decoded fields as parameters of statements: the texts that PostgreSQL reads. */
 #include "server/json/field.h"
 
-#include "core/array_text.h"
-#include "core/cursor.h"
+#include "core/base/array_text.h"
+#include "core/base/cursor.h"
 
 static const char *array_literal(const struct texts *list, struct arena *arena)
 {

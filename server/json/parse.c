@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/utf8.h"
+#include "core/base/utf8.h"
 
 enum { DEPTH_MOST = 512, WORD_SHOWN = 32, KEY_SHOWN = 64 };
 

@@ -4,10 +4,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "core/cursor.h"
-#include "core/time_text.h"
-#include "core/utf8.h"
-#include "core/uuid.h"
+#include "core/base/cursor.h"
+#include "core/base/time_text.h"
+#include "core/base/utf8.h"
+#include "core/base/uuid.h"
 #include "server/json/parse.h"
 
 enum { NAME_SHOWN = 64, PLACES_SHOWN = 100, NAME_MAX_CHARS = 64 };

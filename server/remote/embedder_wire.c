@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/utf8.h"
-#include "core/vector.h"
+#include "core/base/utf8.h"
+#include "core/base/vector.h"
 
 const char *const embedder_wire_faults[] = {
     [EMBEDDINGS_OK] = "",

@@ -3,7 +3,7 @@
 #ifndef DAYBOOK_SERVER_REMOTE_EMBEDDER_WIRE_H
 #define DAYBOOK_SERVER_REMOTE_EMBEDDER_WIRE_H
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 #include "server/json/foreign.h"
 
 struct embedder_wire_request {

@@ -3,8 +3,8 @@
 #ifndef DAYBOOK_SERVER_REMOTE_LLM_WIRE_H
 #define DAYBOOK_SERVER_REMOTE_LLM_WIRE_H
 
-#include "core/buf.h"
-#include "core/decimal.h"
+#include "core/base/buf.h"
+#include "core/base/decimal.h"
 #include "server/remote/llm.h"
 
 struct llm_options {

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "core/arena.h"
-#include "core/decimal.h"
+#include "core/base/arena.h"
+#include "core/base/decimal.h"
 
 enum { PRICE_MOST = 1000000 };
 

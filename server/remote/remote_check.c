@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/embed.h"
-#include "core/utf8.h"
+#include "core/base/utf8.h"
+#include "core/embed/embed.h"
 #include "server/log.h"
 #include "server/remote/prices.h"
 #include "server/remote/url.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "core/arena.h"
+#include "core/base/arena.h"
 
 /* Whether it is an http or https URL with a host, and without user, password or fragment. */
 bool url_is_valid(const char *url);

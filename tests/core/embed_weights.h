@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/embed.h"
+#include "core/embed/embed.h"
 #include "tests/core/unit.h"
 
 static inline const unsigned char *embed_weights_map(size_t *len)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/reflect.h"
+#include "core/reflect/reflect.h"
 
 enum { STEPS = 24 };
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "core/ab.h"
-#include "core/ab_draw.h"
+#include "core/ab/ab.h"
+#include "core/ab/ab_draw.h"
 #include "tests/core/unit.h"
 
 enum { SKILLS = 1000, REVISIONS = 6, TRADES = 30 };

@@ -1,10 +1,10 @@
 /* Reports on revisions of lessons: whole answers are honest, the same for the same trades, and bounded. */
-#include "core/ab_report.h"
+#include "core/ab/ab_report.h"
 
 #include <malloc.h>
 #include <math.h>
 
-#include "core/ab_internal.h"
+#include "core/ab/ab_internal.h"
 #include "tests/core/unit.h"
 
 static uint64_t chance_state;

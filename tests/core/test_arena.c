@@ -1,6 +1,6 @@
 /* The arena, and the text that grows in it. */
-#include "core/arena.h"
-#include "core/buf.h"
+#include "core/base/arena.h"
+#include "core/base/buf.h"
 #include "tests/core/unit.h"
 
 #include <stdalign.h>

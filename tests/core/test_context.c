@@ -1,8 +1,8 @@
 /* The context of a decision: its sections, its budget, its JSON. */
-#include "core/context.h"
-#include "core/line_text.h"
-#include "core/money_text.h"
-#include "core/tokens.h"
+#include "core/base/line_text.h"
+#include "core/base/money_text.h"
+#include "core/base/tokens.h"
+#include "core/ledger/context.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

@@ -1,5 +1,5 @@
 /* Cells of CSV. */
-#include "core/csv.h"
+#include "core/base/csv.h"
 #include "tests/core/unit.h"
 
 static const char *cell(const char *text)

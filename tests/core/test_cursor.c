@@ -1,6 +1,6 @@
 /* Opaque cursors. */
-#include "core/cursor.h"
-#include "core/hash.h"
+#include "core/base/cursor.h"
+#include "core/base/hash.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

@@ -1,7 +1,7 @@
 /* Exact decimal numbers, against arithmetic on rows of decimal digits. */
 #include <math.h>
 
-#include "core/decimal.h"
+#include "core/base/decimal.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

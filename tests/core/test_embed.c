@@ -1,12 +1,12 @@
 /* The built-in embedder, against vectors that were made from the unrounded weights
  * (tests/data/embed/make.mjs). */
-#include "core/embed.h"
+#include "core/embed/embed.h"
 
 #include <math.h>
 
-#include "core/embed_file.h"
-#include "core/embed_kernels.h"
-#include "core/hash.h"
+#include "core/base/hash.h"
+#include "core/embed/embed_file.h"
+#include "core/embed/embed_kernels.h"
 #include "tests/core/embed_weights.h"
 
 static struct arena arena;

@@ -1,8 +1,8 @@
 /* Memories found by meaning: questions in other words than the memories that answer them
  * (tests/data/retrieval). */
-#include "core/embed.h"
+#include "core/embed/embed.h"
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 #include "tests/core/embed_weights.h"
 
 enum { MOST = 400, TOP = 5 };

@@ -1,5 +1,5 @@
 /* The scores of a search: what words, meaning and regime make of them, and the order that follows. */
-#include "core/fusion.h"
+#include "core/episodic/fusion.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Lessons: transitions, the block, markup, Markdown and conflicts. */
-#include "core/lesson.h"
-#include "core/tokens.h"
+#include "core/base/tokens.h"
+#include "core/lessons/lesson.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

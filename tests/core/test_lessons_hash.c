@@ -1,7 +1,7 @@
 /* The hash of a lessons text. */
-#include "core/lessons_hash.h"
-#include "core/sha256.h"
-#include "core/utf8.h"
+#include "core/base/sha256.h"
+#include "core/base/utf8.h"
+#include "core/reflect/lessons_hash.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

@@ -1,5 +1,5 @@
 /* The materializer, against its golden files. */
-#include "core/materialize.h"
+#include "core/ledger/materialize.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

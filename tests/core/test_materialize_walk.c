@@ -2,7 +2,7 @@
  * it holds what each trade paid and got, and what each tick made of what was held. */
 #include <math.h>
 
-#include "core/materialize.h"
+#include "core/ledger/materialize.h"
 #include "tests/core/unit.h"
 
 enum { SYMBOLS = 3, TICKS = 14, WALKS = 25000 };

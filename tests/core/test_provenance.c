@@ -1,5 +1,5 @@
 /* The confidence that follows from a source. */
-#include "core/provenance.h"
+#include "core/episodic/provenance.h"
 #include "tests/core/unit.h"
 
 START_TEST(each_source_has_its_confidence)

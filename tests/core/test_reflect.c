@@ -1,6 +1,6 @@
 /* The built-in reflector: silent on noise, right about planted patterns. */
-#include "core/reflect_note.h"
-#include "core/utf8.h"
+#include "core/base/utf8.h"
+#include "core/reflect/reflect_note.h"
 #include "tests/core/golden.h"
 #include "tests/core/ledgers.h"
 

@@ -1,7 +1,7 @@
 /* Notes: what is kept of what was said, what is refused, and what a kept text can be asked. */
-#include "core/reflect_note.h"
+#include "core/reflect/reflect_note.h"
 
-#include "core/utf8.h"
+#include "core/base/utf8.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

@@ -1,8 +1,8 @@
 /* The prompt of a reflection: its bytes, its walls and its size. */
-#include "core/reflect_prompt.h"
+#include "core/reflect/reflect_prompt.h"
 
-#include "core/tokens.h"
-#include "core/utf8.h"
+#include "core/base/tokens.h"
+#include "core/base/utf8.h"
 #include "tests/core/golden.h"
 #include "tests/core/ledgers.h"
 

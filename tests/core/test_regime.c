@@ -1,7 +1,7 @@
 /* The regime of a window of closes. */
 #include <math.h>
 
-#include "core/regime.h"
+#include "core/ledger/regime.h"
 #include "tests/core/unit.h"
 
 /* Closes that go from `from` to `to` in equal steps, every other one off by `swing` of itself; the ends are

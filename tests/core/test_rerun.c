@@ -1,6 +1,6 @@
 /* Whether a question must be asked again: every reason alone and together, and how regimes compare. */
-#include "core/rerun.h"
-#include "core/buf.h"
+#include "core/base/buf.h"
+#include "core/episodic/rerun.h"
 #include "tests/core/unit.h"
 
 /* "rates=\"cutting\",vix=18.5" */

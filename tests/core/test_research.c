@@ -1,9 +1,9 @@
 /* The prompt of a research step, its budget and its walls, and the lesson of a surprise. */
-#include "core/research.h"
+#include "core/research/research.h"
 
-#include "core/lesson.h"
-#include "core/tokens.h"
-#include "core/utf8.h"
+#include "core/base/tokens.h"
+#include "core/base/utf8.h"
+#include "core/lessons/lesson.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

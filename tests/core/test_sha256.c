@@ -1,5 +1,5 @@
 /* SHA-256. */
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

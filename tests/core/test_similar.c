@@ -1,5 +1,5 @@
 /* Keys of similar texts: alike texts meet, others do not. */
-#include "core/similar.h"
+#include "core/lessons/similar.h"
 #include "tests/core/unit.h"
 
 static int shared(const char *a, const char *b)

@@ -1,9 +1,9 @@
 /* Situations in words, what came of them, and what several of them say together. */
 #include <math.h>
 
-#include "core/recall.h"
-#include "core/tokens.h"
-#include "core/utf8.h"
+#include "core/base/tokens.h"
+#include "core/base/utf8.h"
+#include "core/ledger/recall.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

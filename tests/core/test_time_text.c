@@ -1,5 +1,5 @@
 /* Instants as text. */
-#include "core/time_text.h"
+#include "core/base/time_text.h"
 #include "tests/core/unit.h"
 
 #define DAY_US INT64_C(86400000000)

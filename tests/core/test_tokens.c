@@ -1,5 +1,5 @@
 /* The token estimate. */
-#include "core/tokens.h"
+#include "core/base/tokens.h"
 #include "tests/core/unit.h"
 
 static const struct {

@@ -1,5 +1,5 @@
 /* Statistics over closed trades. */
-#include "core/trade_stats.h"
+#include "core/ledger/trade_stats.h"
 #include "tests/core/unit.h"
 
 static void add(struct trade_stats *s, const char *gross, const char *fees, const char *minutes,

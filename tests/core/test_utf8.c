@@ -1,5 +1,5 @@
 /* UTF-8 text. */
-#include "core/utf8.h"
+#include "core/base/utf8.h"
 #include "tests/core/unit.h"
 
 /* Written from the definition, not from the code under test. */

@@ -1,5 +1,5 @@
 /* UUIDs as text. */
-#include "core/uuid.h"
+#include "core/base/uuid.h"
 #include "tests/core/unit.h"
 
 static const char good[] = "01890a5d-ac96-774b-bcce-b302099a8057";

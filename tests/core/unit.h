@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/arena.h"
-#include "core/time_text.h"
-#include "core/trade.h"
+#include "core/base/arena.h"
+#include "core/base/time_text.h"
+#include "core/ledger/trade.h"
 
 static int unit_run(const char *name, const TTest *const *tests, size_t count)
 {

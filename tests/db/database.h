@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "db/admin.h"
-#include "server/embedded_pg.h"
+#include "server/embedded_pg/embedded_pg.h"
 #include "server/log.h"
 
 static const char *database_server; /* a URL of the server; its role may create databases */

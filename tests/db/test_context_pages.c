@@ -2,7 +2,7 @@
  * are spread over deployments. */
 #include <check.h>
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 #include "db/statement.h"
 #include "tests/db/database.h"
 

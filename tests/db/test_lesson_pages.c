@@ -2,7 +2,7 @@
  * was empty: no statistics are there before the database has made some. */
 #include <check.h>
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 #include "db/statement.h"
 #include "tests/db/database.h"
 

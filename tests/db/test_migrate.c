@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "core/sha256.h"
-#include "core/uuid.h"
+#include "core/base/sha256.h"
+#include "core/base/uuid.h"
 #include "db/admin.h"
 #include "db/migrations.h"
 #include "server/log.h"

@@ -2,7 +2,7 @@
  * nothing of theirs. */
 #include <check.h>
 
-#include "core/array_text.h"
+#include "core/base/array_text.h"
 #include "db/statement.h"
 #include "tests/db/owned_rows.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cursor.h"
-#include "core/utf8.h"
+#include "core/base/cursor.h"
+#include "core/base/utf8.h"
 #include "server/json/field.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

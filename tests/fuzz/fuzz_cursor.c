@@ -1,5 +1,5 @@
 /* Fuzzes cursors: what decodes has no other spelling, and what is encoded decodes to itself. */
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

@@ -1,5 +1,5 @@
 /* Fuzzes decimal numbers: what is read is written and reads back the same, and no sum of two wraps. */
-#include "core/decimal.h"
+#include "core/base/decimal.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_text(struct decimal d)

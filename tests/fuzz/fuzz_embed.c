@@ -1,7 +1,7 @@
 /* Fuzzes what reads texts for the built-in embedder: the cut into pieces, and the words. */
 #include <math.h>
 
-#include "core/embed_internal.h"
+#include "core/embed/embed_internal.h"
 #include "tests/fuzz/fuzz.h"
 
 extern const unsigned char embed_weights[], embed_weights_end[];

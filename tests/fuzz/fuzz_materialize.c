@@ -1,5 +1,5 @@
 /* Fuzzes the materializer: whatever portfolios follow each other, the ledger keeps its shape. */
-#include "core/materialize.h"
+#include "core/ledger/materialize.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const fuzz_symbols[] = { "A", "AB", "B", "é" };

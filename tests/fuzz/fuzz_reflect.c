@@ -1,8 +1,8 @@
 /* What a model says, read as a note: nothing breaks the reader, and what is kept holds what its header
  * promises. An input is an avoid rule in its first line, the note before in front of a form feed, and what
  * was said. */
-#include "core/reflect_note.h"
-#include "core/reflect_prompt.h"
+#include "core/reflect/reflect_note.h"
+#include "core/reflect/reflect_prompt.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { ALL_SLOTS = (1u << REFLECT_SLOTS) - 1 };

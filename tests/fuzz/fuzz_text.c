@@ -1,8 +1,8 @@
 /* Fuzzes the readers of single texts: times, UUIDs and takeaways. */
-#include "core/lesson.h"
-#include "core/time_text.h"
-#include "core/tokens.h"
-#include "core/uuid.h"
+#include "core/base/time_text.h"
+#include "core/base/tokens.h"
+#include "core/base/uuid.h"
+#include "core/lessons/lesson.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_time(const char *text)

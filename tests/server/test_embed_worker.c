@@ -2,7 +2,7 @@
  * time. */
 #include "server/embed_worker.h"
 
-#include "core/arena.h"
+#include "core/base/arena.h"
 #include "server/coro.h"
 #include "server/worker.h"
 #include "tests/core/unit.h"

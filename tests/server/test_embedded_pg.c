@@ -1,5 +1,5 @@
 /* The private PostgreSQL: made, found again, shared, brought back, and stopped. */
-#include "server/embedded_pg.h"
+#include "server/embedded_pg/embedded_pg.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Field tables: bodies, queries and paths decoded into structs, and structs rendered as parameters. */
-#include "core/cursor.h"
+#include "core/base/cursor.h"
 #include "server/http/uri.h"
 #include "server/json/field.h"
 #include "tests/core/unit.h"

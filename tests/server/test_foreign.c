@@ -1,7 +1,7 @@
 /* Documents of other servers: what is asked for is found, and nothing breaks the reader. */
 #include "server/json/foreign.h"
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

@@ -6,7 +6,7 @@
 #include <semaphore.h>
 #include <signal.h>
 
-#include "core/vector.h"
+#include "core/base/vector.h"
 #include "server/config.h"
 #include "server/coro.h"
 #include "server/embedder.h"

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 #include "tests/core/unit.h"
 #include "tests/server/stderr.h"
 

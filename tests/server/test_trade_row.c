@@ -1,6 +1,6 @@
 /* Trades as JSON, there and back. */
-#include "core/time_text.h"
-#include "handlers/trade_row.h"
+#include "core/base/time_text.h"
+#include "handlers/ledger/trade_row.h"
 #include "tests/core/unit.h"
 
 static struct call call;

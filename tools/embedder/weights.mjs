@@ -1,4 +1,4 @@
-// Writes the weights of the built-in embedder as core/embed_file.h lays them out.
+// Writes the weights of the built-in embedder as core/embed/embed_file.h lays them out.
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { compositions, pieceForms, wordForms } from './characters.mjs';
@@ -136,7 +136,7 @@ function allSections(folder) {
   ];
 }
 
-/** hash_bytes of core/hash.c. */
+/** hash_bytes of core/base/hash.c. */
 function checksum(bytes) {
   const mask = (1n << 64n) - 1n;
   const whole = bytes.length - (bytes.length % 8);

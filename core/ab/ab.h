@@ -1,0 +1,80 @@
+/* Whether the trades made under one text of lessons came out better than those under another, and how sure
+ * that is. */
+#ifndef DAYBOOK_CORE_AB_AB_H
+#define DAYBOOK_CORE_AB_AB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/ab/ab_draw.h"
+
+enum {
+    AB_TRADES_MIN = 20,      /* of a group, below which no number is given */
+    AB_RESAMPLES = 1000,     /* of a confidence interval */
+    AB_PERMUTATIONS = 20000, /* of a p-value that stays small; others are sure earlier */
+};
+
+/* NAN where there is no such number. */
+struct ab_summary {
+    size_t count;
+    double mean, median, win_rate;
+    double profit_factor; /* what the winners gained by what the losers lost */
+    double low, high;     /* of the mean, 95 % by bootstrap */
+};
+
+/* Puts them in order; -0 becomes 0. `scratch` has room for as many. */
+void ab_sort(double *values, size_t count, double *scratch);
+
+/* The same in pieces, each done once, from 0 on. */
+enum { AB_SORT_PIECES = 10 };
+void ab_sort_piece(double *values, size_t count, double *scratch, int piece);
+
+/* Of values in order. `scratch` has room for `count` numbers. The same values and seed give the same summary.
+ * Of many values the interval is that of the sums of blocks of them, put together by chance, which takes no
+ * longer however many there are. */
+struct ab_summary ab_summarise(const double *sorted, size_t count, uint64_t seed, double *scratch);
+
+/* The same in pieces. True: that was the last one, and `out` is all there. */
+struct ab_summing {
+    struct ab_summary out;
+    const double *sorted;
+    double *scratch, means[AB_RESAMPLES], off;
+    size_t count, block;
+    uint64_t seed;
+    int drawn;
+};
+void ab_summing_begin(struct ab_summing *s, const double *sorted, size_t count, uint64_t seed,
+                      double *scratch);
+bool ab_summing_step(struct ab_summing *s);
+
+/* How probable a difference of the means as large as this one is, either way, if both groups are drawn from
+ * the same trades: by permutation, exact in that it is never too small. Large groups are permuted in blocks,
+ * which is as exact; and where a bound that holds for any numbers is below one in a million, it is that
+ * bound. `scratch` has room for both groups together. */
+double ab_difference_p(const double *a, size_t a_count, const double *b, size_t b_count, uint64_t seed,
+                       double *scratch);
+
+/* The same in pieces; the groups are not looked at after the first. True: that was the last one, and `p` is
+ * there. */
+struct ab_difference {
+    double p, share, as_large;
+    struct ab_draw draw;
+    double *values; /* of both; NULL: nothing is left to chance */
+    size_t a_count, b_count;
+    uint64_t seed;
+    int reached, tried;
+};
+void ab_difference_begin(struct ab_difference *d, const double *a, size_t a_count, const double *b,
+                         size_t b_count, uint64_t seed, double *scratch);
+bool ab_difference_step(struct ab_difference *d);
+
+/* Corrects p-values for their number, by Holm's method, in place: with no true difference anywhere, the
+ * smallest of them is below 0.05 at most one time in twenty. NAN stays, and does not count. `scratch` has
+ * room for twice `count` numbers. */
+void ab_correct(double *p, size_t count, double *scratch);
+
+/* The seed for a group of values: of what they are, not of when or where. */
+uint64_t ab_seed(const double *values, size_t count, uint64_t other);
+
+#endif

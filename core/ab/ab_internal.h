@@ -1,0 +1,164 @@
+/* The report as its files see it: one collects, one computes, one writes. */
+#ifndef DAYBOOK_CORE_AB_AB_INTERNAL_H
+#define DAYBOOK_CORE_AB_AB_INTERNAL_H
+
+#include "core/ab/ab_report.h"
+
+/* By what the trades of a revision are taken together. */
+enum ab_dimension { AB_ALL, AB_BY_REGIME, AB_BY_SYMBOL, AB_DIMENSIONS };
+
+enum { AB_CHUNK = 1024, AB_NOTHING = -1 };
+
+/* What is kept of each text of lessons, of which there may be as many as trades. */
+struct ab_times {
+    int64_t first_us, last_us;
+    double realized_usd; /* of all, fees not taken off */
+    uint32_t trades;
+    int32_t rank; /* in the order of the answer; AB_NOTHING: not in it */
+};
+
+/* A text, and those whose hash goes on from its own with each of two bits; 0: none, as the first is the root.
+ */
+struct ab_named {
+    const char *text;
+    uint32_t hash;
+    int32_t below[4];
+};
+
+/* Texts by number, from 0 on; NULL may be one of them. They are a tree in pieces that never move: one more
+ * never costs more than one piece, however many there are. */
+struct ab_names {
+    struct ab_names_chunk {
+        struct ab_named names[AB_CHUNK];
+        struct ab_times *times; /* of as many, where they are kept */
+    } **chunks;
+    size_t count, chunks_cap;
+    int32_t last; /* most trades come with the names of the one before */
+    bool timed;
+};
+
+/* Its number; AB_NOTHING when it has none, unless it is to be added. */
+int32_t ab_name(struct arena *arena, struct ab_names *n, const char *text, bool add);
+
+static inline struct ab_named *ab_named(const struct ab_names *n, int32_t number)
+{
+    return &n->chunks[number / AB_CHUNK]->names[number % AB_CHUNK];
+}
+
+static inline struct ab_times *ab_times(const struct ab_names *n, int32_t number)
+{
+    return &n->chunks[number / AB_CHUNK]->times[number % AB_CHUNK];
+}
+
+struct ab_row {
+    int32_t revision, keys[AB_DIMENSIONS]; /* AB_ALL has one key, 0 */
+    double values[AB_METRICS];
+};
+
+struct ab_chunk {
+    struct ab_chunk *next;
+    size_t count;
+    struct ab_row rows[AB_CHUNK];
+};
+
+/* One that is in the answer. */
+struct ab_revision {
+    const char *hash;
+    int64_t first_us, last_us;
+    double realized_usd;
+    size_t trades;
+    bool known;     /* a note has this text, or it is what was left of one */
+    int32_t source; /* of the latter: that text; else AB_NOTHING */
+    slot_set suppressed;
+    const char *note_ids[AB_NOTE_IDS_MAX];
+    size_t notes;
+    size_t group[AB_DIMENSIONS], groups[AB_DIMENSIONS], omitted[AB_DIMENSIONS]; /* the first, how many, … */
+};
+
+/* The trades of one revision that have a key in common. */
+struct ab_group {
+    int32_t rank, key;
+    size_t trades;
+    int before; /* the one that it is compared with; AB_NOTHING */
+    struct ab_measure {
+        size_t start, count; /* in the report's values */
+        struct ab_summary summary;
+        double difference, p, corrected;
+    } of[AB_METRICS];
+};
+
+/* A key of the revision at hand. */
+struct ab_counted {
+    size_t trades;
+    const char *name;
+    int32_t key;
+};
+
+struct ab_groups {
+    struct ab_group *items;
+    size_t count, cap;
+    double *values[AB_METRICS];
+    size_t placed[AB_METRICS]; /* so many of them are in a group */
+    int32_t *of_key;           /* the group in the revision at hand */
+    int32_t *latest;           /* the last before it that has enough trades */
+};
+
+/* A note whose text is to be tried; NULL: its text came before. */
+struct ab_text {
+    struct ab_text *next;
+    int32_t source;
+    const char *id, *text;
+    slot_set suppressed;
+};
+
+struct ab_report {
+    struct arena arena, texts_arena;
+    const char *skill_id, *as_of;
+
+    struct ab_chunk *chunks;
+    size_t trades;
+    struct ab_names lessons, keys[AB_DIMENSIONS];
+
+    bool ordered;
+    int32_t order[AB_REVISIONS_MAX];  /* the latest of the lessons that were looked at */
+    size_t looked_at, shown, omitted; /* … of which so many are in the answer, so many not */
+    struct ab_revision *revisions;    /* those shown, by rank */
+    size_t kept;                      /* their trades */
+
+    struct ab_names tried;
+    struct ab_text *first_text, *last_text;
+    size_t unexplained;
+
+    bool computing;
+    size_t phase, at; /* of the computation, and in the phase */
+    int piece;        /* of what is at hand there */
+    size_t piece_at;  /* and in the piece */
+    const struct ab_chunk *chunk;
+    size_t *next;               /* the place of the next row of each revision */
+    const struct ab_row **rows; /* revision by revision */
+    struct ab_groups groups[AB_DIMENSIONS];
+    struct ab_counted *counted, top[AB_KEYS_MAX]; /* all keys of a revision, and those that are shown */
+    size_t counted_keys, top_keys;
+    struct ab_summing summing;
+    struct ab_difference difference;
+    uint64_t seed;   /* of the latter */
+    double *scratch; /* for as many as are kept */
+    size_t comparisons;
+    struct buf json;
+};
+
+static inline bool ab_enough(const struct ab_group *g)
+{
+    return g->trades >= AB_TRADES_MIN;
+}
+
+/* The next piece of finding which revisions the answer has, in their order. */
+void ab_order(struct ab_report *r);
+/* The next piece of the computation; true: it is done. */
+bool ab_compute(struct ab_report *r);
+/* Writes what comes before the revisions, one of them, and what comes behind. */
+void ab_write_head(struct ab_report *r);
+void ab_write_revision(struct ab_report *r, size_t rank);
+void ab_write_tail(struct ab_report *r);
+
+#endif

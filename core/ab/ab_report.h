@@ -1,0 +1,62 @@
+/* The trades of a skill by the text of lessons that they were made under: what is known about each text, and
+ * what it changed, step by step. */
+#ifndef DAYBOOK_CORE_AB_AB_REPORT_H
+#define DAYBOOK_CORE_AB_AB_REPORT_H
+
+#include <stdbool.h>
+
+#include "core/ab/ab.h"
+#include "core/base/buf.h"
+#include "core/reflect/reflect_note.h"
+
+enum {
+    AB_REVISIONS_MAX = 200, /* the latest */
+    AB_KEYS_MAX = 50,       /* symbols of a revision, those with most trades */
+    AB_NOTE_IDS_MAX = 20,   /* of a revision, the oldest */
+};
+
+/* What is measured. */
+enum ab_metric { AB_NET_USD, AB_RETURN_PCT, AB_METRICS };
+
+/* A closed trade, read while it is added. */
+struct ab_trade {
+    const char *lessons_hash, *regime, *symbol; /* NULL: none */
+    double values[AB_METRICS];                  /* NAN: not known */
+    double realized_usd;                        /* the PnL, fees not taken off */
+    int64_t entry_us;
+};
+
+/* A note of the skill, read while it is added. */
+struct ab_note {
+    const char *hash, *id, *text;
+    slot_set suppressed;
+};
+
+struct ab_report;
+
+/* `as_of` NULL: whenever it was. Both are copied. */
+struct ab_report *ab_report_open(const char *skill_id, const char *as_of);
+void ab_report_release(struct ab_report *r);
+
+/* Does the next piece of what there is to do, a few milliseconds at most. True: there is nothing left to do,
+ * for now or at all. */
+bool ab_report_step(struct ab_report *r);
+
+/* First all the trades, in any order: it makes no difference. Then steps, which find the revisions. */
+void ab_report_trade(struct ab_report *r, const struct ab_trade *t);
+size_t ab_report_trades(const struct ab_report *r);
+
+/* Then the texts of the answer, by their hashes; how many there are. */
+size_t ab_report_hashes(const struct ab_report *r, const char *hashes[AB_REVISIONS_MAX]);
+/* And the notes that have them, the oldest first, without their texts. */
+void ab_report_note(struct ab_report *r, const struct ab_note *n);
+/* True: some trades were made under a text that no note has. It may be one of which slots were left out: that
+ * is found by steps, given the notes again, a few at a time, with their texts. */
+bool ab_report_unexplained(const struct ab_report *r);
+void ab_report_text(struct ab_report *r, const struct ab_note *n);
+
+/* Last of all: the steps after this compute, and write the answer. */
+void ab_report_compute(struct ab_report *r);
+const struct buf *ab_report_json(const struct ab_report *r);
+
+#endif

@@ -1,0 +1,29 @@
+/* An arena: memory of one request, handed out piece by piece and released at once. */
+#ifndef DAYBOOK_CORE_BASE_ARENA_H
+#define DAYBOOK_CORE_BASE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct arena_block;
+struct arena {
+    struct arena_block *blocks; /* newest first */
+};
+
+/* All of these return memory that lives until arena_release; they never return NULL: the limits on bodies and
+ * on requests in flight keep a process far from the point where malloc fails, and when it does the process
+ * ends with a message. */
+void *arena_alloc(struct arena *a, size_t size); /* aligned for any type, not cleared */
+void *arena_zero(struct arena *a, size_t size);
+char *arena_copy(struct arena *a, const void *bytes, size_t len); /* adds a terminating NUL */
+char *arena_text(struct arena *a, const char *text);
+char *arena_fmt(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vfmt(struct arena *a, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
+
+/* Frees everything; the arena can be used again. */
+void arena_release(struct arena *a);
+
+/* Frees what the calling thread keeps for its next arenas. */
+void arena_thread_end(void);
+
+#endif

@@ -1,0 +1,129 @@
+/* A growing piece of text in an arena, and the JSON values appended to it. */
+#include "core/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void buf_grow(struct buf *b, size_t more)
+{
+    size_t cap = b->cap ? b->cap * 2 : 512;
+    while (cap - b->len < more)
+        cap *= 2;
+    char *data = arena_alloc(b->arena, cap);
+    if (b->len)
+        memcpy(data, b->data, b->len);
+    b->data = data;
+    b->cap = cap;
+}
+
+void buf_fmt(struct buf *b, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char small[256];
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(small, sizeof small, fmt, again);
+    va_end(again);
+    if (len < 0)
+        abort();
+    if ((size_t)len < sizeof small) {
+        buf_add(b, small, (size_t)len);
+    } else {
+        vsnprintf(buf_room(b, (size_t)len + 1), (size_t)len + 1, fmt, args);
+        b->len += (size_t)len;
+    }
+    va_end(args);
+}
+
+void buf_int(struct buf *b, int64_t value)
+{
+    char digits[20], *at = digits + sizeof digits;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        *--at = '-';
+    buf_add(b, at, (size_t)(digits + sizeof digits - at));
+}
+
+const char *buf_string(struct buf *b)
+{
+    *buf_room(b, 1) = '\0';
+    return b->data;
+}
+
+/* How each byte stands in a JSON text: 0 as it is, 'u' as four hexadecimal digits, else behind a backslash.
+ */
+static const char escapes[256] = {
+    [0 ... 8] = 'u', ['\t'] = 't',      ['\n'] = 'n', [11 ... 12] = 'u',
+    ['\r'] = 'r',    [14 ... 31] = 'u', ['"'] = '"',  ['\\'] = '\\',
+};
+
+/* Of each byte of the word the top bit, where the byte is below 0x20, a quote or a backslash; a byte behind
+ * the first one found may be wrong. */
+static uint64_t special_bytes(uint64_t word)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    const uint64_t quote = word ^ (ones * '"'), backslash = word ^ (ones * '\\');
+    return ((word - ones * 0x20) | (quote - ones) | (backslash - ones)) & ~word & tops;
+}
+
+/* How many bytes need no escape: most text has few that do, so eight are looked at together. */
+static size_t plain_len(const char *text, size_t len)
+{
+    size_t i = 0;
+    for (uint64_t word; len - i >= sizeof word; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        if (special_bytes(word))
+            break;
+    }
+    while (i < len && !escapes[(unsigned char)text[i]])
+        i++;
+    return i;
+}
+
+void buf_json_text(struct buf *b, const char *text, size_t len)
+{
+    static const char hex[] = "0123456789abcdef";
+    buf_char(b, '"');
+    for (const char *end = text + len;;) {
+        size_t plain = plain_len(text, (size_t)(end - text));
+        buf_add(b, text, plain);
+        text += plain;
+        if (text == end)
+            break;
+        unsigned char c = (unsigned char)*text++;
+        const char escaped[] = { '\\', escapes[c], '0', '0', hex[c >> 4], hex[c & 15] };
+        buf_add(b, escaped, escapes[c] == 'u' ? sizeof escaped : 2);
+    }
+    buf_char(b, '"');
+}
+
+void buf_json_string(struct buf *b, const char *text)
+{
+    if (text)
+        buf_json_text(b, text, strlen(text));
+    else
+        buf_text(b, "null");
+}
+
+void buf_json_key(struct buf *b, const char *name)
+{
+    const size_t len = strlen(name);
+    const bool first = b->len == 0 || b->data[b->len - 1] == '{' || b->data[b->len - 1] == '[';
+    char *to = buf_room(b, len + 4);
+    *to = ',';
+    to += !first;
+    *to++ = '"';
+    memcpy(to, name, len);
+    memcpy(to + len, "\":", 2);
+    b->len += len + 3 + !first;
+}
+
+void buf_json_bool(struct buf *b, bool value)
+{
+    buf_text(b, value ? "true" : "false");
+}

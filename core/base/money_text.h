@@ -1,0 +1,24 @@
+/* Prices, dollars and percentages as people and prompts read them. */
+#ifndef DAYBOOK_CORE_BASE_MONEY_TEXT_H
+#define DAYBOOK_CORE_BASE_MONEY_TEXT_H
+
+#include "core/base/buf.h"
+#include "core/base/decimal.h"
+
+/* 65,200 and 0.0000964: every digit, none at the end that is zero. */
+void money_price(struct buf *out, struct decimal price);
+/* The same of a number whose text is at hand: no exponent, no zeros at the end. */
+void money_price_text(struct buf *out, const char *price);
+/* $250, $1,250.37: to the cent, without cents when there are none. */
+void money_usd(struct buf *out, struct decimal usd);
+/* +$22, -$8.50; zero is $0: no sign where there is no direction. */
+void money_change(struct buf *out, struct decimal usd);
+/* +$28.40, -$9.70, $0.00: always with cents. */
+void money_pnl(struct buf *out, struct decimal usd);
+/* +1.1%, -0.5%, 0.0%: with that many digits. */
+void money_percent(struct buf *out, struct decimal percent, int digits);
+
+/* part / whole * 100; not valid when the whole is not above zero. */
+struct decimal money_share(struct decimal part, struct decimal whole);
+
+#endif

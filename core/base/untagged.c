@@ -1,0 +1,33 @@
+/* Foreign text inside a block of a prompt that has tags around it. */
+#include "core/base/untagged.h"
+
+#include "core/base/line_text.h"
+#include "core/base/utf8.h"
+
+static bool opens_tag(uint32_t c)
+{
+    return c == '<' || c == 0xff1c || c == 0xfe64; /* full width, small form */
+}
+
+void untagged_text(struct buf *out, const char *text)
+{
+    const char *start = text; /* of what is copied as it is */
+    while (*text) {
+        const char *at = text;
+        if (!opens_tag(utf8_next(&text)))
+            continue;
+        buf_add(out, start, (size_t)(at - start));
+        buf_text(out, "&lt;");
+        start = text;
+    }
+    buf_add(out, start, (size_t)(text - start));
+}
+
+void untagged_quoted(struct buf *out, const char *text, size_t max)
+{
+    struct buf line = { .arena = out->arena };
+    line_text(&line, text, max);
+    buf_char(out, '"');
+    untagged_text(out, buf_string(&line));
+    buf_char(out, '"');
+}

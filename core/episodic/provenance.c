@@ -1,0 +1,20 @@
+/* Where a memory comes from, and how far it is to be believed for that alone. */
+#include "core/episodic/provenance.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const char *const provenance_names[] = {
+    "user_stated", "tool_verified", "agent_inferred", "recalled", "external", NULL,
+};
+
+/* In the order of the names: what a person said outranks what was checked, and that what was concluded. */
+static const char *const confidences[] = { "1.0", "0.9", "0.6", "0.5", "0.3" };
+
+const char *provenance_confidence(const char *source)
+{
+    for (size_t i = 0; provenance_names[i]; i++)
+        if (strcmp(provenance_names[i], source) == 0)
+            return confidences[i];
+    return NULL;
+}

@@ -1,0 +1,43 @@
+/* The risk state: what the agent and the engine did in this session, as a section of a prompt and as JSON. */
+#ifndef DAYBOOK_CORE_LEDGER_RISK_STATE_H
+#define DAYBOOK_CORE_LEDGER_RISK_STATE_H
+
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/base/decimal.h"
+
+enum {
+    RISK_RULES_SHOWN = 6,     /* of the text; how many more there are is said */
+    RISK_REJECTIONS_TAIL = 5, /* the last ones, in their order */
+    RISK_REPEATED = 3,        /* the smallest number that is clearly not noise */
+};
+
+struct rule_count {
+    const char *rule;
+    int64_t count; /* above zero */
+};
+
+/* Not known is 0 for a count, and not given for a decimal. */
+struct risk_state {
+    const struct rule_count *rejections; /* of the last hour, by rule; each rule once, in any order */
+    size_t rule_count;
+    const char *const
+        *tail; /* the rules of the last rejections, oldest first; of more than five the last five count */
+    size_t tail_count;
+    int64_t executed_today;       /* UTC */
+    bool has_pnl_today;           /* the day's starting equity is known */
+    struct decimal pnl_today_pct; /* realized today, against the equity the day began with */
+    int64_t losing_closes;        /* in a row, up to now */
+};
+
+/* The rule that the last three rejections have in common, or NULL. */
+const char *risk_state_repeated(const struct risk_state *r);
+
+/* "## Recent activity (this session)" and a line for each fact that is not zero; nothing at all when all are.
+ */
+void risk_state_text(struct buf *out, const struct risk_state *r);
+/* The same as members of an object, every one of them. */
+void risk_state_members(struct buf *out, const struct risk_state *r);
+
+#endif

@@ -1,0 +1,49 @@
+/* The situation that a trade was opened in, as a few words that are found again by meaning. */
+#ifndef DAYBOOK_CORE_LEDGER_SITUATION_H
+#define DAYBOOK_CORE_LEDGER_SITUATION_H
+
+#include "core/ledger/trade.h"
+
+enum {
+    SITUATION_CHARS = 1000,       /* a summary never has more */
+    SITUATION_REASON_CHARS = 400, /* of the reason, which comes last: all behind it is foreign text */
+    SITUATION_OTHERS_SHOWN = 4,   /* how many more there are is said */
+};
+
+struct situation_position {
+    const char *symbol, *side;
+};
+
+/* What is known when a trade begins, and nothing of what comes later. Not known: NULL, not given, or not
+ * valid. */
+struct situation {
+    const char *symbol; /* the only one that must be known */
+    const char *side, *regime, *reason;
+    struct quantity size_usd, leverage;
+    bool has_time;
+    int64_t at_us;
+    int64_t losing_closes;                   /* in a row, before it; 0: none, or not known */
+    struct decimal day_pnl_pct;              /* realized today, against the equity the day began with */
+    const struct situation_position *others; /* the other open positions */
+    size_t other_count;
+};
+
+/* Appends the summary, in one line:
+ *
+ *   BTC long, uptrend with low volatility, $2,608 at 3x, Thursday 10h UTC, after 2 losing closes, day -0.42%,
+ *   also open: ETH short and 1 more. Reason: breakout above prior swing high
+ *
+ * What is not known, and what is zero, is left out. */
+void situation_text(struct buf *out, const struct situation *s);
+
+/* What came of a trade, after fees. */
+struct situation_outcome {
+    struct decimal net_usd, return_pct; /* not valid: not known */
+    struct decimal holding_minutes;
+    const char *exit_reason;
+};
+
+/* Appends `+$26.40 (+1.0%) in 150m, exit "target reached"`. */
+void situation_outcome_text(struct buf *out, const struct situation_outcome *o);
+
+#endif

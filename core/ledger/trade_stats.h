@@ -1,0 +1,49 @@
+/* What closed trades came to, all of them and by group. */
+#ifndef DAYBOOK_CORE_LEDGER_TRADE_STATS_H
+#define DAYBOOK_CORE_LEDGER_TRADE_STATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/base/decimal.h"
+
+/* Of one closed trade. */
+struct trade_result {
+    struct decimal gross_usd, fees_usd, holding_minutes;
+    struct decimal mfe_usd; /* 0 when it is not known */
+};
+
+/* All zero is the start. The curve is the net PnL summed up from 0 in the order of the exits. */
+struct trade_stats {
+    int64_t count, wins, losses, captures;
+    struct decimal gross_usd, fees_usd, net_usd, won_usd, lost_usd, holding_minutes, captured;
+    struct decimal curve_peak_usd, drawdown_usd;
+};
+
+/* Trades come in the order of their exits. */
+void trade_stats_add(struct trade_stats *s, const struct trade_result *r);
+/* Appends the members of a JSON object, from count to mfe_capture. Sums are exact, means and ratios are
+ * rounded to twelve decimals; what has no value (or does not fit) is null. */
+void trade_stats_json(struct buf *out, const struct trade_stats *s);
+
+enum { TRADE_GROUPS = 1000 };
+
+struct trade_group {
+    char *key; /* NULL: the trades that have none */
+    size_t room;
+    struct trade_stats stats;
+};
+
+/* The first groups by their keys, in byte order, NULL last; memory for that many and no more. */
+struct trade_groups {
+    struct arena *arena;
+    size_t count;
+    bool truncated; /* there are others */
+    struct trade_group *items[TRADE_GROUPS];
+};
+
+/* The group of that key, new where there was none; NULL when it is not among the first ones. */
+struct trade_stats *trade_groups_find(struct trade_groups *g, const char *key);
+
+#endif

@@ -1,0 +1,49 @@
+/* What a ledger teaches by its numbers alone: the built-in reflector, in the five slots of a note. */
+#ifndef DAYBOOK_CORE_REFLECT_REFLECT_H
+#define DAYBOOK_CORE_REFLECT_REFLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+
+enum reflect_slot {
+    SLOT_ENTRY_TIMING,
+    SLOT_SIZING,
+    SLOT_SYMBOL_SELECTION,
+    SLOT_EXIT_TIMING,
+    SLOT_REGIME_FIT,
+    REFLECT_SLOTS
+};
+
+extern const char *const reflect_slot_names[];    /* "entry_timing" …, NULL-terminated */
+extern const char *const reflect_slot_headings[]; /* "### Entry timing" … */
+extern const char reflect_no_pattern[];           /* what stands in a slot without a claim */
+
+enum {
+    REFLECT_BULLETS_MAX = 4, /* of a slot */
+    REFLECT_TRADES_MIN = 20, /* below that nothing is claimed at all */
+    REFLECT_GROUP_MIN = 8,   /* nor of a group that is smaller */
+};
+
+/* One closed trade. The built-in reflector looks at the numbers, a model is told the words too. */
+struct reflect_trade {
+    const char *symbol, *regime; /* regime NULL: not known */
+    int64_t entry_us;
+    double size_usd, net_usd, mfe_usd, minutes;
+    const char *side, *entry_reason, *exit_reason; /* entry_reason NULL: none was given */
+    double mae_usd, fees_usd, leverage;            /* leverage 0: not known */
+    int64_t exit_us;
+};
+
+/* Appends all five slots. A claim is made only where chance alone would make any in the same slot at most
+ * once in twenty ledgers, and the difference is worth a word; each has its numbers and its n. The same trades
+ * give the same bytes, in whatever order they come. */
+void reflect_builtin(struct buf *out, const struct reflect_trade *trades, size_t count);
+
+/* The same in pieces of a millisecond or two; it lives in the arena of `out`. True: all is there. */
+struct reflecting *reflect_begin(struct buf *out, const struct reflect_trade *trades, size_t count);
+bool reflect_step(struct reflecting *r);
+
+#endif

@@ -1,0 +1,36 @@
+/* What a model is asked when it is to distil lessons from a ledger. */
+#ifndef DAYBOOK_CORE_REFLECT_REFLECT_PROMPT_H
+#define DAYBOOK_CORE_REFLECT_REFLECT_PROMPT_H
+
+#include "core/reflect/reflect_note.h"
+
+enum {
+    REFLECT_SHOWN_MAX = 60,      /* trades that stand in the prompt one by one, the newest */
+    REFLECT_STRATEGY_MAX = 6000, /* characters; what is cut says so */
+    REFLECT_RULE_MAX = 500,      /* as long as a rule may be: they are shown whole, and all */
+    REFLECT_REASON_MAX = 160,
+    REFLECT_GROUPS_MAX = 12, /* symbols and regimes of the statistics, those with the most trades; the rest is
+                                one line */
+};
+
+struct reflect_facts {
+    const char *strategy;
+    const char *const *avoid;
+    size_t avoid_count;
+    const char *lessons;                /* the active note; NULL: none */
+    const struct reflect_trade *trades; /* closed ones, the newest exit first */
+    size_t count;
+    slot_set suppressed;
+};
+
+struct reflect_prompt {
+    const char *system, *user;
+    size_t tokens; /* of both, estimated */
+};
+
+/* The system prompt is the same bytes for the same `suppressed`, so that prompt caches hold. All that is
+ * foreign (strategy, rules, lessons, symbols, reasons) stands in a block that it cannot close, rules,
+ * symbols and reasons in quotes too. The same facts give the same bytes. */
+struct reflect_prompt reflect_prompt(struct arena *arena, const struct reflect_facts *facts);
+
+#endif

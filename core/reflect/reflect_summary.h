@@ -1,0 +1,20 @@
+/* The statistics of a ledger as lines of a prompt. */
+#ifndef DAYBOOK_CORE_REFLECT_REFLECT_SUMMARY_H
+#define DAYBOOK_CORE_REFLECT_REFLECT_SUMMARY_H
+
+#include "core/reflect/reflect.h"
+
+enum { REFLECT_SYMBOL_MAX = 64 }; /* characters of a symbol or a regime */
+
+/* Appends count, share of winners and net PnL of all trades, of each symbol, each regime (at most
+ * `groups_max`, those with the most trades; all others are one line) and each four hours of the UTC day that
+ * entries fell into; and how much of their best marks trades kept. Foreign text is quoted and opens no tag.
+ */
+void reflect_summary(struct buf *out, const struct reflect_trade *trades, size_t count, size_t groups_max);
+
+/* $1250.00; +$28.40, -$9.70, $0.00; +1.14%, 0.00%: never a zero with a sign. */
+void reflect_put_usd(struct buf *out, double usd);
+void reflect_put_change(struct buf *out, double usd);
+void reflect_put_percent(struct buf *out, double percent);
+
+#endif

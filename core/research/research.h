@@ -1,0 +1,70 @@
+/* A research step as texts: the prompt that asks a model, and the lesson of an answer that surprised. */
+#ifndef DAYBOOK_CORE_RESEARCH_RESEARCH_H
+#define DAYBOOK_CORE_RESEARCH_RESEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/base/decimal.h"
+
+/* Earlier research on another ticker, shown as an example of method. */
+struct research_case {
+    const char *ticker, *created_at, *question, *answer;
+    const char *probability; /* or NULL */
+    const char *confidence;
+};
+
+struct research_question {
+    const char *ticker, *task_type;
+    const char *question;              /* NULL: the task and the signals raise it */
+    const char *signals;               /* a JSON object */
+    const char *const *takeaways;      /* newest first */
+    const struct research_case *cases; /* best first */
+    size_t takeaway_count, case_count;
+    bool wants_cases; /* false: their block is left out */
+    size_t max_tokens;
+};
+
+struct research_prompt {
+    const char *system, *user;
+    size_t tokens;  /* of both, never more than max_tokens; where nothing fits, what is needed at least */
+    size_t lessons; /* the newest so many are in it */
+    size_t cases;   /* the best so many are in it */
+};
+
+/* False when max_tokens has no room for the frame and the user's message. The same question gives the same
+ * bytes. Texts of others (takeaways, cases) cannot end their block or begin another: each is in one line, and
+ * its "<" is written as "&lt;". What is the same for most questions stands first, for prompt caches. */
+bool research_prompt(struct arena *arena, const struct research_question *q, struct research_prompt *out);
+
+/* What analogous cases are looked for with: the question, else the prior's, else the task and the signals. */
+const char *research_query(struct arena *arena, const struct research_question *q,
+                           const char *prior_question);
+
+/* The tag that lessons about a kind of research have: a tag holds no comma and no tab. */
+const char *research_tag(struct arena *arena, const char *task_type);
+
+/* How far the probability has moved from the prior's, which counts as 0.5 where it has none. True when that
+ * is far enough for a lesson: more than 0.25, either way. */
+bool research_shift(const char *prior, const char *probability, struct decimal *shift);
+
+/* An answer that moved that far. */
+struct research_surprise {
+    const char *ticker, *task_type, *signals;
+    const char *prior; /* its probability, or NULL */
+    const char *probability;
+    struct decimal shift;
+    const char *age_days; /* of the prior */
+    bool new_filing, guidance_update;
+    const char *const *changed; /* names of the regime that differ from the prior's */
+    size_t changed_count;
+};
+
+/* Each within the limits of a lesson's fields (2,000 and 300 characters), the takeaway in one line. */
+struct research_lesson {
+    const char *context, *outcome, *takeaway;
+};
+struct research_lesson research_lesson(struct arena *arena, const struct research_surprise *s);
+
+#endif

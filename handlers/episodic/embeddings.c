@@ -1,0 +1,233 @@
+/* The spaces that entries and situations have vectors in, and the vectors that are missing in the service's
+ * own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vector.h"
+#include "db/db.h"
+#include "handlers/episodic/episodic.h"
+#include "handlers/routes.h"
+#include "server/embedder.h"
+
+struct embeddings_in {
+    int64_t batch, max;
+    const char *include_supplied;
+    /* for the statements */
+    const char *model, *vectors;
+    int64_t dim, limit;
+    struct cursor_values cursor;
+};
+
+/* clang-format off */
+#define E(from, kind, member, ...) FIELD(from, kind, struct embeddings_in, member, __VA_ARGS__)
+#define SPACE E(COMPUTED, KIND_LINE, model), E(COMPUTED, KIND_INT, dim)
+static const struct field state_fields[] = { SPACE, END_FIELDS };
+static const struct field rebuild_fields[] = {
+    E(FROM_BODY, KIND_INT, batch, .min = 1, .max = 256, .fallback = "64"),
+    E(FROM_BODY, KIND_INT, max, .min = 1, .max = 1000000000),
+    E(FROM_BODY, KIND_BOOL, include_supplied, .fallback = "false"),
+    SPACE,
+    E(COMPUTED, KIND_TEXT, vectors), E(COMPUTED, KIND_INT, limit), E(COMPUTED, KIND_CURSOR, cursor),
+    END_FIELDS,
+};
+/* clang-format on */
+
+static struct embeddings_in *with_space(struct call *c)
+{
+    const struct embedder_space own = embedder_space(c->loop);
+    struct embeddings_in *in = c->in;
+    in->model = own.model;
+    in->dim = (int64_t)own.dim;
+    return in;
+}
+
+/* ---- what there is ---- */
+
+static enum err embeddings_get(struct call *c)
+{
+    const struct embeddings_in *in = with_space(c);
+    struct rows *r;
+    TRY(db_one(c, &EMBEDDINGS_STATE, &r));
+    struct buf *out = reply_json(c, 200);
+    buf_text(out, "{\"model\":");
+    buf_json_string(out, in->model);
+    buf_fmt(out, ",\"dim\":%lld,\"kind\":\"%s\",\"available\":", (long long)in->dim, embedder_kind(c->loop));
+    buf_json_bool(out, embedder_available(c->loop));
+    buf_char(out, ',');
+    const size_t at = out->len;
+    rows_json(out, r, 0);
+    out->data[at] = ' '; /* the members go on */
+    return OK;
+}
+
+/* ---- what is missing ---- */
+
+static const char *entry_text(struct arena *arena, const struct rows *r, int row)
+{
+    return episode_embed_text(arena, rows_text(r, row, "question"), rows_text(r, row, "answer"));
+}
+
+static const char *situation_text(struct arena *arena, const struct rows *r, int row)
+{
+    (void)arena;
+    return rows_text(r, row, "summary");
+}
+
+/* What has vectors, in the order in which it gets them. */
+static const struct source {
+    const struct statement *missing_count, *missing, *store;
+    const char *(*text)(struct arena *arena, const struct rows *r, int row);
+} sources[] = {
+    { &EMBEDDINGS_MISSING_COUNT, &EMBEDDINGS_MISSING, &EMBEDDINGS_STORE, entry_text },
+    { &SITUATIONS_MISSING_COUNT, &SITUATIONS_MISSING, &SITUATIONS_STORE, situation_text },
+};
+enum { SOURCES = sizeof sources / sizeof *sources };
+
+struct progress {
+    size_t source; /* the one that is worked on; SOURCES: all are done */
+    int64_t embedded, refused, remaining;
+    bool begun;
+    char at[64], id[64]; /* the last one that was tried */
+};
+
+/* How many have none. */
+static int set_vectors(struct call *c, struct embeddings_in *in, const struct rows *r, const float *vectors)
+{
+    int refused = 0;
+    const size_t dim = (size_t)in->dim, width = (size_t)vector_column(dim);
+    struct buf out = { .arena = &c->arena };
+    buf_char(&out, '[');
+    for (int row = 0; row < rows_count(r); row++) {
+        if (!embedder_took(vectors + (size_t)row * dim, dim)) {
+            refused++;
+            continue;
+        }
+        buf_fmt(&out, "%s{\"id\":\"%s\",\"width\":%zu,\"vector\":\"", out.len > 1 ? "," : "",
+                rows_text(r, row, "id"), width);
+        vector_text(&out, vectors + (size_t)row * dim, dim, width);
+        buf_text(&out, "\"}");
+    }
+    buf_char(&out, ']');
+    in->vectors = buf_string(&out);
+    return refused;
+}
+
+static enum err embed_rows(struct call *c, struct embeddings_in *in, struct progress *p,
+                           const struct source *source, const struct rows *r)
+{
+    const size_t count = (size_t)rows_count(r);
+    const char **texts = arena_alloc(&c->arena, count * sizeof *texts);
+    float *vectors = arena_alloc(&c->arena, count * (size_t)in->dim * sizeof *vectors);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = source->text(&c->arena, r, (int)i);
+    TRY(embedder_embed(c, texts, count, vectors));
+    p->refused += set_vectors(c, in, r, vectors);
+    return OK;
+}
+
+static void go_on_behind(struct embeddings_in *in, struct progress *p, const struct rows *r)
+{
+    const int last = rows_count(r) - 1;
+    strncpy(p->at, rows_text(r, last, "_cursor_1"), sizeof p->at - 1);
+    strncpy(p->id, rows_text(r, last, "_cursor_2"), sizeof p->id - 1);
+    in->cursor = (struct cursor_values){ 2, { p->at, p->id } };
+}
+
+static void go_on_with_next(struct embeddings_in *in, struct progress *p)
+{
+    p->source++;
+    in->cursor = (struct cursor_values){ 0 };
+}
+
+static enum err begin(struct call *c, struct progress *p)
+{
+    if (p->begun)
+        return OK;
+    p->begun = true;
+    return stream_begin(c, "application/x-ndjson");
+}
+
+/* One batch: read, embedded, stored and told. Nothing is held while it is embedded. */
+static enum err rebuild_batch(struct call *c, struct embeddings_in *in, struct progress *p)
+{
+    const struct source *source = &sources[p->source];
+    struct rows *r, *stored;
+    in->limit =
+        in->max != FIELD_NO_INT && in->max - p->embedded < in->batch ? in->max - p->embedded : in->batch;
+    TRY(db_rows(c, source->missing, &r));
+    if (rows_count(r))
+        go_on_behind(in, p, r);
+    if (rows_count(r) < in->limit)
+        go_on_with_next(in, p);
+    if (!rows_count(r))
+        return OK;
+    TRY(embed_rows(c, in, p, source, r));
+    TRY(db_rows(c, source->store, &stored));
+    p->embedded += rows_count(stored);
+    p->remaining -= rows_count(stored);
+    if (in->max != FIELD_NO_INT && p->embedded >= in->max)
+        p->source = SOURCES;
+    TRY(begin(c, p));
+    struct buf out = { .arena = &c->arena };
+    buf_fmt(&out, "{\"embedded\":%d,\"failed\":%d,\"remaining\":%lld}\n", rows_count(stored),
+            rows_count(r) - rows_count(stored), (long long)p->remaining);
+    return stream_write(c, out.data, out.len);
+}
+
+static enum err count_missing(struct call *c, struct progress *p)
+{
+    struct rows *r;
+    p->remaining = 0;
+    for (size_t i = 0; i < SOURCES; i++) {
+        TRY(db_one(c, sources[i].missing_count, &r));
+        p->remaining += strtoll(rows_text(r, 0, "missing"), NULL, 10);
+    }
+    return OK;
+}
+
+static enum err tell_end(struct call *c, const struct progress *p, enum err failed)
+{
+    struct buf out = { .arena = &c->arena };
+    buf_fmt(&out, "{\"done\":%s,\"embedded\":%lld,\"refused\":%lld,\"remaining\":%lld",
+            failed == OK ? "true" : "false", (long long)p->embedded, (long long)p->refused,
+            (long long)p->remaining);
+    if (failed != OK) {
+        buf_fmt(&out, ",\"error\":{\"code\":\"%s\",\"detail\":", err_code(failed));
+        buf_json_string(&out, c->problem.detail ? c->problem.detail : err_title(failed));
+        buf_char(&out, '}');
+    }
+    buf_text(&out, "}\n");
+    return stream_write(c, out.data, out.len);
+}
+
+/* Each batch is committed by itself: whoever breaks it off, the next request goes on where this one stopped.
+ */
+static enum err embeddings_rebuild(struct call *c)
+{
+    struct embeddings_in *in = with_space(c);
+    struct progress p = { 0 };
+    enum err err = count_missing(c, &p);
+    while (err == OK && p.source < SOURCES) {
+        struct db_step step;
+        call_breathe(c);
+        db_step_begin(c, &step);
+        err = rebuild_batch(c, in, &p);
+        db_step_end(c, &step);
+        c->problem.detail = NULL; /* which was the step's */
+    }
+    if (err != OK && !p.begun)
+        return err;
+    if (err == OK)
+        err = count_missing(c, &p); /* what others have stored or deleted meanwhile, too */
+    TRY(begin(c, &p));
+    return tell_end(c, &p, err);
+}
+
+#define IN(table) .fields = table, .in_size = sizeof(struct embeddings_in), .waits = true
+
+const struct route embeddings_routes[] = {
+    { GET, "/v1/embeddings", embeddings_get, IN(state_fields), .role = ROLE_READER },
+    { POST, "/v1/embeddings/rebuild", embeddings_rebuild, IN(rebuild_fields), .role = ROLE_AGENT,
+      .safe = true, .models = true },
+    END_ROUTES,
+};

@@ -1,0 +1,88 @@
+/* Entries of the episodic memory as several handlers take, make and show them. */
+#ifndef DAYBOOK_HANDLERS_EPISODIC_EPISODIC_H
+#define DAYBOOK_HANDLERS_EPISODIC_EPISODIC_H
+
+#include "core/episodic/rerun.h"
+#include "db/db.h"
+
+/* One name and its value, as JSON, of a regime. */
+struct regime_in {
+    const char *name, *value;
+};
+extern const struct field regime_fields[]; /* the two rows of a KIND_MAP */
+
+/* Rows of a body: a regime, and signals, which are the current regime and two names of our own. */
+#define REGIME_FIELD(type, member) \
+    FIELD(FROM_BODY, KIND_MAP, type, member, .max = RERUN_TAGS_MOST, SUB(regime_fields, struct regime_in))
+#define SIGNALS_FIELD(type, member) \
+    FIELD(FROM_BODY, KIND_MAP, type, member, .max = RERUN_TAGS_MOST + 2, SUB(regime_fields, struct regime_in))
+
+/* A regime as core compares it: of a body, or as the database gives it. */
+struct regime_tags regime_tags_given(struct arena *arena, const struct objects *map);
+struct regime_tags regime_tags_stored(struct arena *arena, const char *json);
+
+/* The signals in the field of that name. What is wrong with them is in c->problem. */
+enum err rerun_signals_given(struct call *c, const char *field, const struct objects *map,
+                             struct rerun_signals *out) must_check;
+
+/* What the statements EPISODE_PRIOR (ticker, task_type, as_of, days_threshold) and EPISODE_REUSE (prior_id,
+ * as_of, cost_usd) find and count: whether there is a prior, and whether it can be used again. */
+bool prior_found(const struct rows *prior);
+struct rerun prior_decide(struct call *c, const struct rows *prior, const struct rerun_signals *signals);
+/* The members "reasons":[…],"regime_keys":{…},"prior":…,"prior_age_days":… of an answer. */
+void prior_json(struct buf *out, const struct rows *prior, const struct rerun *r);
+
+/* An entry as it is posted. */
+struct episode_in {
+    const char *ticker, *task_type, *question, *answer, *probability, *confidence, *source, *created_at,
+        *embedding_model;
+    struct texts source_citations, embedding;
+    struct objects regime_tag; /* of struct regime_in */
+    int64_t ttl_seconds;       /* FIELD_NO_INT: for ever */
+};
+extern const struct field episode_fields[]; /* of a body */
+
+/* An entry on its way to the store. */
+struct episode {
+    const struct episode_in *in;
+    const char *id, *hash, *model;
+    const float *vector; /* of length 1; NULL: none yet */
+    size_t dim;
+    bool supplied;           /* the vector is the caller's */
+    bool known;              /* it was stored before this request */
+    const struct rows *rows; /* once it is stored, what it is there */
+    int row;
+};
+
+/* Checks what no single field shows; what is wrong is in c->problem. */
+enum err episode_check(struct call *c, const struct episode_in *in, struct episode *e) must_check;
+
+/* Looks which of them are known already, and embeds the others, all in one call; *embedded says that it
+ * could. When the embedder is not there they stay without a vector, which is no error. Waits, so never inside
+ * a transaction. */
+enum err episodes_prepare(struct call *c, struct episode *list, size_t count, bool *embedded) must_check;
+
+/* Stores those that are not known, with their vectors; inside the caller's transaction. No two of the list
+ * may have the same hash. Then every entry has its `rows`. */
+enum err episodes_store(struct call *c, struct episode *list, size_t count) must_check;
+
+/* True: the owner had entries without a vector when this one was stored. */
+bool episode_saw_pending(const struct episode *e);
+const char *episode_id(const struct episode *e);
+const char *episode_status(const struct episode *e); /* of its embedding */
+/* The entry, as the API shows it. */
+void episode_json(struct buf *out, const struct episode *e);
+
+/* What is embedded of an entry. */
+const char *episode_embed_text(struct arena *arena, const char *question, const char *answer);
+
+/* The vectors of stored entries, each with the service's own model: `ids[i]` gets the i-th of `vectors`. An
+ * entry that was given one meanwhile keeps it. *filled: how many got theirs. Not inside a transaction. */
+enum err episodes_fill(struct call *c, const char *const *ids, const float *vectors, size_t count,
+                       size_t *filled) must_check;
+
+/* Embeds a few of the owner's entries that wait for a vector. It is done in passing: what goes wrong is left
+ * for the next request. Not inside a transaction. */
+void episodes_embed_pending(struct call *c);
+
+#endif

@@ -1,0 +1,193 @@
+/* Many entries in one body: line by line, each for itself, embedded and stored in batches. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "handlers/episodic/episodic.h"
+#include "handlers/routes.h"
+#include "server/config.h"
+
+enum {
+    BATCH_MOST = 64,          /* lines in one statement */
+    BATCH_BYTES = 256 * 1024, /* of lines that are read ahead */
+};
+
+struct line {
+    int64_t number;
+    enum err bad; /* why it is no entry */
+    struct problem problem;
+    struct episode *episode; /* of the batch, which a line before may have brought */
+    bool again;              /* it did */
+};
+
+struct batch {
+    struct line lines[BATCH_MOST];
+    struct episode episodes[BATCH_MOST];
+    size_t line_count, count;
+    bool end; /* of the body */
+};
+
+struct progress {
+    int64_t created, duplicates, rejected;
+};
+
+/* ---- reading ---- */
+
+static enum err read_entry(struct call *c, const char *text, size_t len, struct episode *e)
+{
+    const struct field_input input = {
+        .body = text,
+        .body_len = len,
+        .depth_limit = (int)c->loop->config->max_json_depth,
+        .now = c->now,
+    };
+    struct episode_in *in = arena_zero(&c->arena, sizeof *in);
+    TRY(field_decode(episode_fields, &input, &c->arena, in, &c->problem));
+    return episode_check(c, in, e);
+}
+
+/* The entry becomes one of the batch, unless it is there already. */
+static void take_entry(struct batch *b, struct line *l)
+{
+    struct episode *e = &b->episodes[b->count];
+    for (size_t i = 0; i < b->count; i++)
+        if (strcmp(b->episodes[i].hash, e->hash) == 0) {
+            l->episode = &b->episodes[i];
+            l->again = true;
+            return;
+        }
+    l->episode = e;
+    b->count++;
+}
+
+static enum err read_batch(struct call *c, struct batch *b)
+{
+    for (size_t bytes = 0; b->line_count < BATCH_MOST && bytes < BATCH_BYTES;) {
+        struct line *l = &b->lines[b->line_count];
+        char *text;
+        size_t len = 0;
+        c->problem = (struct problem){ .arena = c->problem.arena };
+        l->bad = body_line(c, &text, &len, &l->number);
+        if (l->bad == OK && !text) {
+            b->end = true;
+            return OK;
+        }
+        if (l->bad != OK && l->bad != ERR_LINE_TOO_LONG)
+            return l->bad;
+        if (l->bad == OK)
+            l->bad = read_entry(c, text, len, &b->episodes[b->count]);
+        if (l->bad == OK)
+            take_entry(b, l);
+        l->problem = c->problem;
+        b->line_count++;
+        bytes += len;
+    }
+    return OK;
+}
+
+/* ---- storing ---- */
+
+static enum err store_tx(struct call *c)
+{
+    struct batch *b = c->in;
+    return episodes_store(c, b->episodes, b->count);
+}
+
+static enum err store_batch(struct call *c, struct batch *b)
+{
+    void *in = c->in;
+    bool embedded;
+    if (!b->count)
+        return OK;
+    TRY(episodes_prepare(c, b->episodes, b->count, &embedded));
+    c->in = b;
+    enum err err = db_tx(c, store_tx);
+    c->in = in;
+    TRY(err);
+    bool pending = false;
+    for (size_t i = 0; i < b->count; i++)
+        pending |= episode_saw_pending(&b->episodes[i]);
+    if (embedded && pending)
+        episodes_embed_pending(c);
+    return OK;
+}
+
+/* ---- telling ---- */
+
+static void put_line(struct buf *out, struct call *c, const struct line *l, struct progress *p)
+{
+    buf_fmt(out, "{\"line\":%" PRId64, l->number);
+    if (l->bad != OK) {
+        p->rejected++;
+        buf_text(out, ",\"status\":\"rejected\",\"error\":");
+        problem_json(out, l->bad, &l->problem, c->request_id);
+    } else {
+        const bool duplicate = l->again || l->episode->known;
+        *(duplicate ? &p->duplicates : &p->created) += 1;
+        buf_fmt(out, ",\"status\":\"%s\",\"id\":\"%s\",\"embedding_status\":\"%s\"",
+                duplicate ? "duplicate" : "created", episode_id(l->episode), episode_status(l->episode));
+    }
+    buf_text(out, "}\n");
+}
+
+static enum err tell_batch(struct call *c, const struct batch *b, struct progress *p)
+{
+    struct buf out = { .arena = &c->arena };
+    for (size_t i = 0; i < b->line_count; i++)
+        put_line(&out, c, &b->lines[i], p);
+    return stream_write(c, out.data, out.len);
+}
+
+/* `failed`: why the service could not go on. What is sent again from line `resume_at` on is stored once. */
+static enum err tell_end(struct call *c, const struct progress *p, enum err failed, int64_t resume_at)
+{
+    struct buf out = { .arena = &c->arena };
+    buf_fmt(&out,
+            "{\"done\":%s,\"created\":%" PRId64 ",\"duplicates\":%" PRId64 ",\"rejected\":%" PRId64
+            ",\"resume_at\":",
+            failed == OK ? "true" : "false", p->created, p->duplicates, p->rejected);
+    if (failed == OK) {
+        buf_text(&out, "null,\"error\":null}\n");
+    } else {
+        buf_fmt(&out, "%" PRId64 ",\"error\":", resume_at > 0 ? resume_at : 1);
+        problem_json(&out, failed, &c->problem, c->request_id);
+        buf_text(&out, "}\n");
+    }
+    return stream_write(c, out.data, out.len);
+}
+
+/* One batch, in memory of its own. The error is that of a client who has gone; what else goes wrong is told,
+ * and ends the work. */
+static enum err take_batch(struct call *c, struct progress *p, bool *more)
+{
+    struct batch *b = arena_zero(&c->arena, sizeof *b);
+    enum err failed = read_batch(c, b);
+    if (failed == ERR_BAD_REQUEST)
+        return failed;
+    if (failed == OK) {
+        c->problem = (struct problem){ .arena = c->problem.arena };
+        failed = store_batch(c, b);
+    }
+    if (failed == OK)
+        TRY(tell_batch(c, b, p));
+    *more = failed == OK && !b->end;
+    return *more ? OK : tell_end(c, p, failed, b->lines[0].number);
+}
+
+static enum err bulk_post(struct call *c)
+{
+    struct progress progress = { 0 };
+    enum err err = stream_begin(c, "application/x-ndjson");
+    for (bool more = true; err == OK && more;) {
+        struct db_step step;
+        call_breathe(c);
+        db_step_begin(c, &step);
+        err = take_batch(c, &progress, &more);
+        db_step_end(c, &step);
+    }
+    return err;
+}
+
+const struct route episodic_bulk_routes[] = {
+    { POST, "/v1/episodic/bulk", bulk_post, .role = ROLE_RESEARCHER, .waits = true, .lines = true },
+    END_ROUTES,
+};

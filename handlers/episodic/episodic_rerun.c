@@ -1,0 +1,192 @@
+/* Whether a question must be asked again: the prior answer from the store, the policy of core/episodic/rerun.
+ */
+#include <string.h>
+
+#include "handlers/episodic/episodic.h"
+#include "handlers/routes.h"
+#include "server/json/flat.h"
+
+struct rerun_in {
+    const char *ticker, *task_type, *as_of, *cost_usd, *prior_id;
+    struct objects new_signals; /* of struct regime_in */
+    int64_t days_threshold;
+    struct rerun_signals signals;
+};
+
+/* clang-format off */
+#define R(from, kind, member, ...) FIELD(from, kind, struct rerun_in, member, __VA_ARGS__)
+static const struct field rerun_fields[] = {
+    R(FROM_BODY, KIND_LINE, ticker, .required = true, .min = 1, .max = 64),
+    R(FROM_BODY, KIND_LINE, task_type, .required = true, .min = 1, .max = 64),
+    R(FROM_BODY, KIND_INT, days_threshold, .min = 1, .max = 3650, .fallback = "14"),
+    SIGNALS_FIELD(struct rerun_in, new_signals),
+    R(FROM_BODY, KIND_TIME, as_of, .fallback = "now"),
+    R(FROM_BODY, KIND_NUMBER, cost_usd, .min = 0, .max = 1000000),
+    R(COMPUTED, KIND_UUID, prior_id),
+    END_FIELDS,
+};
+/* clang-format on */
+
+/* ---- regimes and signals ---- */
+
+struct regime_tags regime_tags_stored(struct arena *arena, const char *json)
+{
+    static const enum regime_tag_kind kinds[] = { [FLAT_TEXT] = REGIME_TAG_TEXT,
+                                                  [FLAT_NUMBER] = REGIME_TAG_NUMBER,
+                                                  [FLAT_BOOL] = REGIME_TAG_BOOL };
+    struct regime_tag *items = arena_alloc(arena, RERUN_TAGS_MOST * sizeof *items);
+    size_t count = 0;
+    struct flat f = flat_begin(arena_fmt(arena, "[%s]", json));
+    struct flat_member member;
+    while (flat_object(&f))
+        while (flat_member(&f, NULL, 0, &member))
+            if (count < RERUN_TAGS_MOST && member.kind != FLAT_NULL)
+                items[count++] = (struct regime_tag){ member.name, kinds[member.kind], member.text };
+    return (struct regime_tags){ count, items };
+}
+
+struct regime_tags regime_tags_given(struct arena *arena, const struct objects *map)
+{
+    const struct regime_in *given = map->items;
+    struct buf out = { .arena = arena };
+    buf_char(&out, '{');
+    for (size_t i = 0; i < map->count; i++) {
+        buf_json_key(&out, given[i].name);
+        buf_text(&out, given[i].value);
+    }
+    buf_char(&out, '}');
+    return regime_tags_stored(arena, buf_string(&out));
+}
+
+/* The names that are not of the regime, and where they go. */
+static const struct {
+    const char *name;
+    size_t offset;
+} flags[] = {
+    { "new_filing_since", offsetof(struct rerun_signals, new_filing) },
+    { "guidance_update_since", offsetof(struct rerun_signals, guidance_update) },
+};
+enum { FLAGS = sizeof flags / sizeof *flags };
+
+static enum err take_flag(struct call *c, const char *field, const struct regime_in *signal, bool *flag)
+{
+    *flag = strcmp(signal->value, "true") == 0;
+    if (*flag || strcmp(signal->value, "false") == 0)
+        return OK;
+    return problem_field(&c->problem, arena_fmt(&c->arena, "%s.%s", field, signal->name), FAULT_WRONG_TYPE,
+                         "must be true or false");
+}
+
+enum err rerun_signals_given(struct call *c, const char *field, const struct objects *map,
+                             struct rerun_signals *out)
+{
+    const struct regime_in *given = map->items;
+    struct regime_in *rest = arena_alloc(&c->arena, (map->count + 1) * sizeof *rest);
+    struct objects regime = { .items = rest };
+    enum err err = OK;
+    *out = (struct rerun_signals){ 0 };
+    for (size_t i = 0; i < map->count; i++) {
+        size_t f = 0;
+        while (f < FLAGS && strcmp(flags[f].name, given[i].name) != 0)
+            f++;
+        if (f == FLAGS)
+            rest[regime.count++] = given[i];
+        else if (take_flag(c, field, &given[i], (bool *)((char *)out + flags[f].offset)) != OK)
+            err = ERR_INVALID_FIELDS;
+    }
+    if (regime.count > RERUN_TAGS_MOST)
+        err = problem_field(&c->problem, field, FAULT_TOO_MANY, "has more than %d names of a regime",
+                            RERUN_TAGS_MOST);
+    out->regime = regime_tags_given(&c->arena, &regime);
+    return err;
+}
+
+/* ---- the prior ---- */
+
+bool prior_found(const struct rows *prior)
+{
+    return rows_text(prior, 0, "id") != NULL;
+}
+
+struct rerun prior_decide(struct call *c, const struct rows *prior, const struct rerun_signals *signals)
+{
+    struct rerun_prior p;
+    if (!prior_found(prior))
+        return rerun_decide(NULL, signals);
+    (void)decimal_parse(rows_text(prior, 0, "confidence"), &p.confidence);
+    p.regime = regime_tags_stored(&c->arena, rows_text(prior, 0, "regime_tag"));
+    return rerun_decide(&p, signals);
+}
+
+static void put_names(struct buf *out, const char *key, const char *const *names, size_t count)
+{
+    buf_json_key(out, key);
+    buf_char(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            buf_char(out, ',');
+        buf_json_string(out, names[i]);
+    }
+    buf_char(out, ']');
+}
+
+void prior_json(struct buf *out, const struct rows *prior, const struct rerun *r)
+{
+    const char *reasons[RERUN_REASONS];
+    size_t count = 0;
+    for (int i = 0; i < RERUN_REASONS; i++)
+        if (r->reasons & 1U << i)
+            reasons[count++] = rerun_reason_names[i];
+    put_names(out, "reasons", reasons, count);
+    buf_json_key(out, "regime_keys");
+    buf_char(out, '{');
+    put_names(out, "changed", r->changed, r->changed_count);
+    put_names(out, "unknown", r->unknown, r->unknown_count);
+    buf_char(out, '}');
+    buf_json_key(out, "prior");
+    if (prior_found(prior))
+        rows_json(out, prior, 0);
+    else
+        buf_text(out, "null");
+    buf_json_key(out, "prior_age_days");
+    buf_text(out, prior_found(prior) ? rows_text(prior, 0, "_age_days") : "null");
+}
+
+/* ---- the route ---- */
+
+static enum err reused(struct call *c, const struct rows *r)
+{
+    (void)c; /* whose answer has been made */
+    (void)r;
+    return OK;
+}
+
+/* The prior is answered as it was before this read. */
+static enum err decided(struct call *c, const struct rows *prior)
+{
+    struct rerun_in *in = c->in;
+    const struct rerun r = prior_decide(c, prior, &in->signals);
+    struct buf *out = reply_json(c, 200);
+    buf_char(out, '{');
+    buf_json_key(out, "rerun");
+    buf_json_bool(out, r.reasons != 0);
+    prior_json(out, prior, &r);
+    buf_char(out, '}');
+    if (r.reasons)
+        return OK;
+    in->prior_id = rows_text(prior, 0, "id");
+    return db_render(c, &EPISODE_REUSE, reused);
+}
+
+static enum err should_rerun(struct call *c)
+{
+    struct rerun_in *in = c->in;
+    TRY(rerun_signals_given(c, "new_signals", &in->new_signals, &in->signals));
+    return db_render(c, &EPISODE_PRIOR, decided);
+}
+
+const struct route rerun_routes[] = {
+    { POST, "/v1/episodic/should_rerun", should_rerun, .fields = rerun_fields,
+      .in_size = sizeof(struct rerun_in), .role = ROLE_RESEARCHER },
+    END_ROUTES,
+};

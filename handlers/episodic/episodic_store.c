@@ -1,0 +1,392 @@
+/* Entries of the episodic memory on their way into the store: checked, hashed, embedded, stored once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/sha256.h"
+#include "core/base/vector.h"
+#include "core/episodic/provenance.h"
+#include "handlers/episodic/episodic.h"
+#include "handlers/kit/fields.h"
+#include "server/embedder.h"
+#include "server/id.h"
+
+enum {
+    STORE_TRIES = 3,   /* of entries that others delete while they are stored again */
+    PENDING_MOST = 16, /* that are embedded in passing */
+};
+
+/* clang-format off */
+#define R(kind, member, ...) FIELD(FROM_BODY, kind, struct regime_in, member, __VA_ARGS__)
+const struct field regime_fields[] = {
+    R(KIND_NAME, name),
+    R(KIND_SCALAR, value, .required = true, .min = 1, .max = 64),
+    END_FIELDS,
+};
+
+#define E(kind, member, ...) FIELD(FROM_BODY, kind, struct episode_in, member, __VA_ARGS__)
+const struct field episode_fields[] = {
+    E(KIND_LINE, ticker, .required = true, .min = 1, .max = 64),
+    E(KIND_LINE, task_type, .required = true, .min = 1, .max = 64),
+    E(KIND_TEXT, question, .required = true, .min = 1, .max = 4000),
+    E(KIND_TEXT, answer, .required = true, .min = 1, .max = 50000),
+    E(KIND_NUMBER, probability, .min = 0, .max = 1),
+    E(KIND_NUMBER, confidence, .min = 0, .max = 1),
+    E(KIND_CHOICE, source, .choices = provenance_names, .fallback = PROVENANCE_DEFAULT),
+    E(KIND_TEXTS, source_citations, .max = 64, .item_max = 1000),
+    REGIME_FIELD(struct episode_in, regime_tag),
+    E(KIND_TIME, created_at, .fallback = "now"),
+    E(KIND_INT, ttl_seconds, .min = 1, .max = 315360000),
+    E(KIND_NUMBERS, embedding, .min = 1, .max = VECTOR_MOST),
+    E(KIND_LINE, embedding_model, .min = 1, .max = 100),
+    END_FIELDS,
+};
+
+/* What the statements take. */
+struct store_params {
+    const char *entries, *vectors, *as_of, *model;
+    struct texts hashes;
+    int64_t limit, dim;
+};
+#define P(kind, member) FIELD(COMPUTED, kind, struct store_params, member)
+static const struct field param_fields[] = {
+    P(KIND_TEXT, entries), P(KIND_TEXT, vectors), P(KIND_TIME, as_of), P(KIND_LINE, model), P(KIND_TEXTS, hashes), P(KIND_INT, limit), P(KIND_INT, dim),
+    END_FIELDS,
+};
+/* clang-format on */
+
+/* ---- checks ---- */
+
+/* Where a text ends and the next begins must count: "A", "BC" is not "AB", "C". */
+static const char *content_hash(struct arena *arena, const struct episode_in *in)
+{
+    const char *const parts[] = { in->ticker, in->task_type, in->created_at, in->question, in->answer };
+    struct buf all = { .arena = arena };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        buf_add(&all, parts[i], strlen(parts[i]) + (i + 1 < sizeof parts / sizeof *parts));
+    char *hex = arena_alloc(arena, SHA256_HEX_SIZE);
+    sha256_hex(all.data, all.len, hex);
+    return hex;
+}
+
+static enum err check_vector(struct call *c, const struct episode_in *in, struct episode *e)
+{
+    const struct embedder_space own = embedder_space(c->loop);
+    const size_t dim = in->embedding.count;
+    if (!in->embedding_model)
+        return problem_field(&c->problem, "embedding_model", FAULT_REQUIRED,
+                             "is required with an embedding: vectors of two models are never compared");
+    if (strcmp(in->embedding_model, own.model) == 0 && dim != own.dim)
+        return problem_field(&c->problem, "embedding", FAULT_INVALID_VECTOR,
+                             "has %zu numbers; vectors of %s have %zu", dim, own.model, own.dim);
+    float *v = arena_alloc(&c->arena, dim * sizeof *v);
+    for (size_t i = 0; i < dim; i++)
+        v[i] = strtof(in->embedding.items[i], NULL);
+    if (!vector_normalise(v, dim))
+        return problem_field(&c->problem, "embedding", FAULT_INVALID_VECTOR,
+                             "must have a length that is above zero and finite");
+    e->vector = v;
+    e->dim = dim;
+    e->model = in->embedding_model;
+    e->supplied = true;
+    return OK;
+}
+
+enum err episode_check(struct call *c, const struct episode_in *in, struct episode *e)
+{
+    *e = (struct episode){ .in = in, .id = id_new(&c->arena), .hash = content_hash(&c->arena, in) };
+    if (in->embedding.count)
+        return check_vector(c, in, e);
+    if (in->embedding_model)
+        return problem_field(&c->problem, "embedding", FAULT_REQUIRED, "is required with an embedding_model");
+    return OK;
+}
+
+/* ---- before the transaction ---- */
+
+const char *episode_embed_text(struct arena *arena, const char *question, const char *answer)
+{
+    return arena_fmt(arena, "%s\n%s", question, answer);
+}
+
+/* The hashes of those that have no row. */
+static struct texts missing(struct call *c, const struct episode *list, size_t count)
+{
+    struct texts hashes = { .items = arena_alloc(&c->arena, count * sizeof *hashes.items) };
+    for (size_t i = 0; i < count; i++)
+        if (!list[i].rows)
+            hashes.items[hashes.count++] = list[i].hash;
+    return hashes;
+}
+
+static void take_rows(struct episode *list, size_t count, const struct rows *r, bool known)
+{
+    for (int row = 0; row < rows_count(r); row++) {
+        const char *hash = rows_text(r, row, "_hash");
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(list[i].hash, hash) == 0) {
+                list[i].rows = r;
+                list[i].row = row;
+                list[i].known = known;
+            }
+    }
+}
+
+static enum err find_known(struct call *c, struct episode *list, size_t count)
+{
+    const struct store_params params = { .hashes = missing(c, list, count), .as_of = LATEST };
+    struct rows *r;
+    TRY(db_rows_from(c, &EPISODE_KNOWN, param_fields, &params, &r));
+    take_rows(list, count, r, true);
+    return OK;
+}
+
+enum err episodes_prepare(struct call *c, struct episode *list, size_t count, bool *embedded)
+{
+    const struct embedder_space own = embedder_space(c->loop);
+    const char **texts = arena_alloc(&c->arena, count * sizeof *texts);
+    struct episode **bare = arena_alloc(&c->arena, count * sizeof *bare);
+    size_t n = 0;
+    *embedded = false;
+    TRY(find_known(c, list, count));
+    for (size_t i = 0; i < count; i++)
+        if (!list[i].known && !list[i].vector) {
+            bare[n] = &list[i];
+            texts[n++] = episode_embed_text(&c->arena, list[i].in->question, list[i].in->answer);
+        }
+    if (!n)
+        return OK;
+    float *vectors = arena_alloc(&c->arena, n * own.dim * sizeof *vectors);
+    enum err err = embedder_embed(c, texts, n, vectors);
+    if (err == ERR_EMBEDDER_UNAVAILABLE)
+        return OK;
+    TRY(err);
+    for (size_t i = 0; i < n; i++) {
+        if (!embedder_took(vectors + i * own.dim, own.dim))
+            continue;
+        *embedded = true;
+        bare[i]->vector = vectors + i * own.dim;
+        bare[i]->dim = own.dim;
+        bare[i]->model = own.model;
+    }
+    return OK;
+}
+
+/* ---- in the transaction ---- */
+
+static void put_text(struct buf *out, const char *name, const char *value)
+{
+    buf_json_key(out, name);
+    buf_json_string(out, value);
+}
+
+static void put_raw(struct buf *out, const char *name, const char *value)
+{
+    buf_json_key(out, name);
+    buf_text(out, value ? value : "null");
+}
+
+static void put_vector(struct buf *out, const float *vector, size_t dim)
+{
+    const int width = vector_column(dim);
+    buf_json_key(out, "width");
+    buf_fmt(out, "%d", width);
+    buf_json_key(out, "vector");
+    buf_char(out, '"');
+    vector_text(out, vector, dim, (size_t)width);
+    buf_char(out, '"');
+}
+
+static void put_citations(struct buf *out, const struct texts *list)
+{
+    buf_json_key(out, "source_citations");
+    buf_char(out, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        if (i)
+            buf_char(out, ',');
+        buf_json_string(out, list->items[i]);
+    }
+    buf_char(out, ']');
+}
+
+static void put_regime(struct buf *out, const struct objects *map)
+{
+    const struct regime_in *items = map->items;
+    buf_json_key(out, "regime_tag");
+    buf_char(out, '{');
+    for (size_t i = 0; i < map->count; i++) {
+        if (i)
+            buf_char(out, ',');
+        buf_json_string(out, items[i].name);
+        buf_char(out, ':');
+        buf_text(out, items[i].value);
+    }
+    buf_char(out, '}');
+}
+
+/* The record that the statement reads. */
+static void put_entry(struct buf *out, const struct episode *e)
+{
+    const struct episode_in *in = e->in;
+    buf_char(out, '{');
+    put_text(out, "id", e->id);
+    put_text(out, "content_hash", e->hash);
+    put_text(out, "ticker", in->ticker);
+    put_text(out, "task_type", in->task_type);
+    put_text(out, "created_at", in->created_at);
+    put_text(out, "question", in->question);
+    put_text(out, "answer", in->answer);
+    put_raw(out, "probability", in->probability);
+    put_raw(out, "confidence", in->confidence ? in->confidence : provenance_confidence(in->source));
+    put_text(out, "source", in->source);
+    put_citations(out, &in->source_citations);
+    put_regime(out, &in->regime_tag);
+    if (in->ttl_seconds != FIELD_NO_INT) {
+        buf_json_key(out, "ttl_seconds");
+        buf_fmt(out, "%lld", (long long)in->ttl_seconds);
+    }
+    put_text(out, "embedding_status", e->supplied ? "supplied" : e->vector ? "embedded" : "pending");
+    if (e->vector) {
+        put_text(out, "embedding_model", e->model);
+        buf_json_key(out, "embedding_dim");
+        buf_fmt(out, "%zu", e->dim);
+        put_vector(out, e->vector, e->dim);
+    }
+    buf_char(out, '}');
+}
+
+static enum err store_missing(struct call *c, struct episode *list, size_t count)
+{
+    struct buf out = { .arena = &c->arena };
+    struct rows *r;
+    buf_char(&out, '[');
+    for (size_t i = 0; i < count; i++)
+        if (!list[i].rows) {
+            if (out.len > 1)
+                buf_char(&out, ',');
+            put_entry(&out, &list[i]);
+        }
+    buf_char(&out, ']');
+    const struct store_params params = { .entries = buf_string(&out), .as_of = LATEST };
+    TRY(db_rows_from(c, &EPISODE_STORE, param_fields, &params, &r));
+    take_rows(list, count, r, false);
+    return OK;
+}
+
+/* An entry that is neither new nor there is being stored by another request, whose end the statement has
+ * waited for: now it can be seen. */
+enum err episodes_store(struct call *c, struct episode *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) /* the transaction may run again */
+        if (!list[i].known)
+            list[i].rows = NULL;
+    for (int i = 0; i < STORE_TRIES; i++) {
+        if (!missing(c, list, count).count)
+            return OK;
+        TRY(store_missing(c, list, count));
+        if (missing(c, list, count).count)
+            TRY(find_known(c, list, count));
+    }
+    return problem_set(&c->problem, ERR_OVERLOADED, "the same entries are stored and deleted all the time");
+}
+
+/* ---- what it has become ---- */
+
+bool episode_saw_pending(const struct episode *e)
+{
+    return rows_text(e->rows, e->row, "_pending")[0] == 't';
+}
+
+const char *episode_id(const struct episode *e)
+{
+    return rows_text(e->rows, e->row, "id");
+}
+
+const char *episode_status(const struct episode *e)
+{
+    return rows_text(e->rows, e->row, "embedding_status");
+}
+
+void episode_json(struct buf *out, const struct episode *e)
+{
+    rows_json(out, e->rows, e->row);
+}
+
+/* ---- those that wait for a vector ---- */
+
+struct fill {
+    const struct store_params *params;
+    size_t *filled;
+};
+
+static enum err fill_tx(struct call *c)
+{
+    const struct fill *f = c->in;
+    struct rows *r;
+    TRY(db_rows_from(c, &EPISODE_FILL, param_fields, f->params, &r));
+    *f->filled = (size_t)rows_count(r);
+    return OK;
+}
+
+enum err episodes_fill(struct call *c, const char *const *ids, const float *vectors, size_t count,
+                       size_t *filled)
+{
+    const struct embedder_space own = embedder_space(c->loop);
+    struct buf out = { .arena = &c->arena };
+    buf_char(&out, '[');
+    for (size_t i = 0; i < count; i++) {
+        buf_text(&out, i ? ",{" : "{");
+        put_text(&out, "id", ids[i]);
+        put_vector(&out, vectors + i * own.dim, own.dim);
+        buf_char(&out, '}');
+    }
+    buf_char(&out, ']');
+    const struct store_params params = { .vectors = buf_string(&out),
+                                         .model = own.model,
+                                         .dim = (int64_t)own.dim };
+    struct fill fill = { &params, filled };
+    void *in = c->in;
+    enum err (*before_commit)(struct call *) = c->before_commit;
+    c->in = &fill;
+    c->before_commit = NULL; /* the answer of the request is not this transaction's */
+    enum err err = db_tx(c, fill_tx);
+    c->before_commit = before_commit;
+    c->in = in;
+    return err;
+}
+
+static enum err embed_pending(struct call *c)
+{
+    const struct store_params params = { .limit = PENDING_MOST };
+    const char *texts[PENDING_MOST], *ids[PENDING_MOST];
+    struct rows *r;
+    size_t filled;
+    TRY(db_rows_from(c, &EPISODE_PENDING, param_fields, &params, &r));
+    const size_t count = (size_t)rows_count(r);
+    if (!count)
+        return OK;
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = rows_text(r, (int)i, "id");
+        texts[i] =
+            episode_embed_text(&c->arena, rows_text(r, (int)i, "question"), rows_text(r, (int)i, "answer"));
+    }
+    float *vectors = arena_alloc(&c->arena, count * embedder_space(c->loop).dim * sizeof *vectors);
+    TRY(embedder_embed(c, texts, count, vectors));
+    const size_t dim = embedder_space(c->loop).dim;
+    size_t taken = 0;
+    for (size_t i = 0; i < count; i++)
+        if (embedder_took(vectors + i * dim, dim)) {
+            ids[taken] = ids[i];
+            memmove(vectors + taken++ * dim, vectors + i * dim, dim * sizeof *vectors);
+        }
+    if (taken < count)
+        embedder_fill_refused(c);
+    return taken ? episodes_fill(c, ids, vectors, taken, &filled) : OK;
+}
+
+void episodes_embed_pending(struct call *c)
+{
+    const struct problem kept = c->problem;
+    if (embedder_fills(c))
+        (void)!embed_pending(c);
+    c->problem = kept;
+}

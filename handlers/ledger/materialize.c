@@ -1,0 +1,250 @@
+/* The pure functions of the ledger, without storage: what a tick would change, and the regime of a window of
+ * bars. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/time_text.h"
+#include "core/ledger/json_put.h"
+#include "core/ledger/regime.h"
+#include "core/reflect/lessons_hash.h"
+#include "handlers/ledger/tick_body.h"
+#include "handlers/ledger/trade_row.h"
+#include "handlers/routes.h"
+
+/* ---- materialize ---- */
+
+struct open_in {
+    const char *trade_id, *symbol, *side, *entry_tick_at, *entry_price, *entry_size_usd, *entry_leverage,
+        *entry_reason, *entry_snapshot_id, *entry_regime_tag, *entry_lessons_hash, *size_base,
+        *average_entry_price, *realized_so_far_usd, *mark_price, *mfe_usd, *mae_usd, *fees_usd;
+};
+struct prev_in {
+    const char *tick_at;
+    struct objects open; /* of struct open_in */
+    struct portfolio_in *portfolio;
+};
+struct materialize_in {
+    struct prev_in *prev;
+    struct tick_in *next;
+    const char *lessons_hash;
+};
+
+/* clang-format off */
+#define OPEN(kind, member, ...) FIELD(FROM_BODY, kind, struct open_in, member, __VA_ARGS__)
+static const struct field open_fields[] = {
+    OPEN(KIND_UUID, trade_id),
+    OPEN(KIND_LINE, symbol, .required = true, .min = 1, .max = 64),
+    OPEN(KIND_CHOICE, side, .required = true, .choices = trade_side_names),
+    OPEN(KIND_TIME, entry_tick_at, .required = true),
+    OPEN(KIND_NUMBER, entry_price, .required = true, .above_zero = true),
+    OPEN(KIND_NUMBER, entry_size_usd, .required = true, .min = 0, .max = -1),
+    OPEN(KIND_NUMBER, entry_leverage, .min = 0, .max = -1),
+    OPEN(KIND_TEXT, entry_reason, .min = 1, .max = 2000),
+    OPEN(KIND_UUID, entry_snapshot_id),
+    OPEN(KIND_CHOICE, entry_regime_tag, .choices = regime_names),
+    OPEN(KIND_LINE, entry_lessons_hash, .min = 16, .max = 16),
+    OPEN(KIND_NUMBER, size_base, .required = true, .above_zero = true),
+    OPEN(KIND_NUMBER, average_entry_price, .required = true, .above_zero = true),
+    OPEN(KIND_NUMBER, realized_so_far_usd, .required = true),
+    OPEN(KIND_NUMBER, mark_price, .required = true, .above_zero = true),
+    OPEN(KIND_NUMBER, mfe_usd, .required = true, .min = 0, .max = -1),
+    OPEN(KIND_NUMBER, mae_usd, .required = true),
+    OPEN(KIND_NUMBER, fees_usd, .required = true),
+    END_FIELDS,
+};
+static const struct field prev_fields[] = {
+    FIELD(FROM_BODY, KIND_TIME, struct prev_in, tick_at),
+    FIELD(FROM_BODY, KIND_OBJECTS, struct prev_in, open, .min = 0, .max = MATERIALIZE_POSITIONS_MAX, SUB(open_fields, struct open_in)),
+    FIELD(FROM_BODY, KIND_OBJECT, struct prev_in, portfolio, SUB(portfolio_fields, struct portfolio_in)),
+    END_FIELDS,
+};
+static const struct field materialize_fields[] = {
+    FIELD(FROM_BODY, KIND_OBJECT, struct materialize_in, prev, SUB(prev_fields, struct prev_in)),
+    FIELD(FROM_BODY, KIND_OBJECT, struct materialize_in, next, .required = true, SUB(tick_body_fields, struct tick_in)),
+    FIELD(FROM_BODY, KIND_LINE, struct materialize_in, lessons_hash, .min = 16, .max = 16),
+    END_FIELDS,
+};
+/* clang-format on */
+
+static int64_t time_of(const char *text)
+{
+    int64_t us = MATERIALIZE_NO_TICK;
+    if (text)
+        (void)time_text_parse(text, &us);
+    return us;
+}
+
+static struct quantity number_of(struct arena *arena, const char *lexeme, bool *fits)
+{
+    struct quantity q = { 0 };
+    if (lexeme && quantity_take(arena, lexeme, &q) == DECIMAL_TOO_LARGE)
+        *fits = false;
+    return q;
+}
+
+static struct trade trade_of(struct arena *arena, const struct open_in *in, bool *fits)
+{
+    return (struct trade){
+        .id = in->trade_id,
+        .symbol = in->symbol,
+        .side = strcmp(in->side, trade_side_names[TRADE_LONG]) == 0 ? TRADE_LONG : TRADE_SHORT,
+        .entry_tick_us = time_of(in->entry_tick_at),
+        .entry_price = number_of(arena, in->entry_price, fits),
+        .entry_size_usd = number_of(arena, in->entry_size_usd, fits),
+        .entry_leverage = number_of(arena, in->entry_leverage, fits),
+        .entry_reason = in->entry_reason,
+        .entry_snapshot_id = in->entry_snapshot_id,
+        .entry_regime_tag = in->entry_regime_tag,
+        .entry_lessons_hash = in->entry_lessons_hash,
+        .size_base = number_of(arena, in->size_base, fits),
+        .average_entry_price = number_of(arena, in->average_entry_price, fits),
+        .realized_pnl_usd = number_of(arena, in->realized_so_far_usd, fits),
+        .mark_price = number_of(arena, in->mark_price, fits),
+        .mfe_usd = number_of(arena, in->mfe_usd, fits).value,
+        .mae_usd = number_of(arena, in->mae_usd, fits).value,
+        .fees_usd = number_of(arena, in->fees_usd, fits).value,
+    };
+}
+
+static bool is_hash(const char *text)
+{
+    return !text || lessons_hash_is_valid(text);
+}
+
+static enum err bad_hash(struct call *c, const char *name)
+{
+    return problem_field(&c->problem, name, FAULT_INVALID_CHARACTER,
+                         "must be 16 lower-case hexadecimal digits");
+}
+
+static enum err rows_of(struct call *c, const struct prev_in *prev, struct trade **rows, size_t *count)
+{
+    enum err found = OK;
+    *count = prev->open.count;
+    *rows = arena_alloc(&c->arena, (*count + 1) * sizeof **rows);
+    for (size_t i = 0; i < *count; i++) {
+        bool fits = true;
+        (*rows)[i] = trade_of(&c->arena, (const struct open_in *)prev->open.items + i, &fits);
+        const char *name = arena_fmt(&c->arena, "prev.open[%zu]", i);
+        if (!fits)
+            found = problem_field(&c->problem, name, FAULT_OUT_OF_RANGE,
+                                  "has a number with more than 20 digits before the point");
+        if (decimal_sign((*rows)[i].mae_usd) > 0)
+            found = problem_field(&c->problem, arena_fmt(&c->arena, "%s.mae_usd", name), FAULT_OUT_OF_RANGE,
+                                  "must be at most 0");
+        if (!is_hash((*rows)[i].entry_lessons_hash))
+            found = bad_hash(c, arena_fmt(&c->arena, "%s.entry_lessons_hash", name));
+        for (size_t before = 0; before < i; before++)
+            if (strcmp((*rows)[before].symbol, (*rows)[i].symbol) == 0)
+                found = problem_field(&c->problem, "prev.open", FAULT_DUPLICATE_ITEM, "has two trades of %s",
+                                      (*rows)[i].symbol);
+    }
+    return found;
+}
+
+static enum err run(struct call *c, const struct trade *rows, size_t count, const struct tick_in *in,
+                    const char *prefix, int64_t last_us, struct materialized *m)
+{
+    struct tick tick;
+    TRY(tick_build(c, in, prefix, &tick));
+    enum materialize_status status = materialize(&c->arena, rows, count, &tick, last_us, m);
+    return status == MATERIALIZED ? OK : tick_refusal(c, status, m->symbol, prefix);
+}
+
+/* A portfolio without a ledger: all of it was opened at its own instant. */
+static enum err rows_of_portfolio(struct call *c, const struct prev_in *prev, struct trade **rows,
+                                  size_t *count)
+{
+    struct materialized m;
+    if (prev->open.items)
+        return problem_field(&c->problem, "prev.portfolio", FAULT_REPEATED, "is given beside prev.open");
+    if (!prev->tick_at)
+        return problem_field(&c->problem, "prev.tick_at", FAULT_REQUIRED, "is required with prev.portfolio");
+    const struct tick_in tick = { .tick_at = prev->tick_at, .portfolio = prev->portfolio };
+    TRY(run(c, NULL, 0, &tick, "prev.", MATERIALIZE_NO_TICK, &m));
+    *rows = materialize_open_rows(&c->arena, &m, count);
+    return OK;
+}
+
+static enum err materialize_post(struct call *c)
+{
+    static const struct prev_in nothing;
+    const struct materialize_in *in = c->in;
+    const struct prev_in *prev = in->prev ? in->prev : &nothing;
+    struct trade *rows;
+    size_t count;
+    struct materialized m;
+    if (!is_hash(in->lessons_hash))
+        return bad_hash(c, "lessons_hash");
+    TRY((prev->portfolio ? rows_of_portfolio : rows_of)(c, prev, &rows, &count));
+    TRY(run(c, rows, count, in->next, "next.", time_of(prev->tick_at), &m));
+    for (size_t i = 0; i < m.op_count; i++)
+        if (m.ops[i].kind == TRADE_OPEN) {
+            m.ops[i].trade.entry_regime_tag = tick_regime(&c->arena, in->next, m.ops[i].trade.symbol);
+            m.ops[i].trade.entry_lessons_hash = tick_lessons(in->next, in->lessons_hash);
+        }
+    rows = materialize_open_rows(&c->arena, &m, &count);
+    struct buf *out = reply_json(c, 200);
+    buf_text(out, "{\"ops\":");
+    trade_ops_json(out, &m);
+    buf_text(out, ",\"open\":");
+    trade_rows_json(out, rows, count);
+    buf_text(out, ",\"unmatched_fees\":");
+    trade_fees_json(out, &m);
+    buf_char(out, '}');
+    return OK;
+}
+
+/* ---- regime ---- */
+
+enum { BARS_MOST = 50000 };
+
+struct thresholds_in {
+    const char *trend, *vol;
+    int64_t min_bars;
+};
+struct regime_in {
+    struct texts bars;
+    struct thresholds_in *thresholds;
+};
+
+/* clang-format off */
+static const struct field thresholds_fields[] = {
+    FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, trend, .min = 0, .max = 100, .fallback = "0.005"),
+    FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, vol, .min = 0, .max = 100, .fallback = "0.004"),
+    FIELD(FROM_BODY, KIND_INT, struct thresholds_in, min_bars, .min = 2, .max = BARS_MOST, .fallback = "12"),
+    END_FIELDS,
+};
+static const struct field regime_fields[] = {
+    FIELD(FROM_BODY, KIND_NUMBERS, struct regime_in, bars, .required = true, .above_zero = true, .min = 0, .max = BARS_MOST),
+    FIELD(FROM_BODY, KIND_OBJECT, struct regime_in, thresholds, SUB(thresholds_fields, struct thresholds_in)),
+    END_FIELDS,
+};
+/* clang-format on */
+
+static enum err regime_post(struct call *c)
+{
+    const struct regime_in *in = c->in;
+    struct regime_thresholds thresholds = regime_defaults;
+    if (in->thresholds)
+        thresholds =
+            (struct regime_thresholds){ strtod(in->thresholds->trend, NULL),
+                                        strtod(in->thresholds->vol, NULL), (size_t)in->thresholds->min_bars };
+    double *closes = arena_alloc(&c->arena, (in->bars.count + 1) * sizeof *closes);
+    for (size_t i = 0; i < in->bars.count; i++)
+        closes[i] = strtod(in->bars.items[i], NULL);
+    struct buf *out = reply_json(c, 200);
+    buf_fmt(out, "{\"regime\":\"%s\",\"bars\":%zu,\"thresholds\":{\"trend\":%s,\"vol\":%s,\"min_bars\":%zu}}",
+            regime_names[regime_classify(closes, in->bars.count, &thresholds)], in->bars.count,
+            in->thresholds ? in->thresholds->trend : "0.005", in->thresholds ? in->thresholds->vol : "0.004",
+            thresholds.min_bars);
+    return OK;
+}
+
+const struct route materialize_routes[] = {
+    { POST, "/v1/materialize", materialize_post, .fields = materialize_fields,
+      .in_size = sizeof(struct materialize_in), .role = ROLE_READER, .safe = true },
+    { POST, "/v1/regime", regime_post, .fields = regime_fields, .in_size = sizeof(struct regime_in),
+      .role = ROLE_READER, .safe = true },
+    END_ROUTES,
+};

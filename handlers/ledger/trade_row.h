@@ -1,0 +1,21 @@
+/* Open trades as JSON: in the answer to a tick, in the snapshot that keeps it, and as they come back. */
+#ifndef DAYBOOK_HANDLERS_LEDGER_TRADE_ROW_H
+#define DAYBOOK_HANDLERS_LEDGER_TRADE_ROW_H
+
+#include "core/ledger/materialize.h"
+#include "server/call.h"
+
+/* Appends the list of open trades, [{…}]. */
+void trade_rows_json(struct buf *out, const struct trade *rows, size_t count);
+
+/* The same of what a tick changed, and of the fees that no trade took. */
+void trade_ops_json(struct buf *out, const struct materialized *m);
+void trade_fees_json(struct buf *out, const struct materialized *m);
+
+/* Reads such a list (a text of JSON, as the database keeps it) into trades with every digit of their numbers;
+ * texts live in the call's arena. Rows of closed trades carry also exit_tick_at, exit_price, exit_reason,
+ * exit_snapshot_id, realized_pnl_usd and holding_minutes. NULL counts as an empty list. ERR_INTERNAL: it is
+ * not what this service wrote. */
+enum err trade_rows_read(struct call *c, const char *json, struct trade **rows, size_t *count) must_check;
+
+#endif

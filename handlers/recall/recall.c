@@ -1,0 +1,379 @@
+/* Have I seen this before? The past situations nearest to a given one, and what came of them. */
+#include "handlers/recall/recall.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/money_text.h"
+#include "core/base/time_text.h"
+#include "handlers/routes.h"
+#include "server/embedder.h"
+
+#define DEFAULT_K              5
+#define DEFAULT_MIN_SIMILARITY "0.3"
+#define TEXT_OF(number)        TEXT_OF_(number)
+#define TEXT_OF_(number)       #number
+
+enum {
+    MOST_COMPARED = 20000,
+    MOST_WORDED = 2000, /* whose words are looked at where there is no embedder: 30 µs each */
+    MOST_FILLED = 32,   /* that are embedded before they are compared: a tenth of a second or two */
+    OTHERS_MOST = 200,
+};
+
+struct position_in {
+    const char *symbol, *side;
+};
+
+struct situation_in {
+    const char *symbol, *side, *regime, *reason, *size_usd, *leverage, *at, *day_pnl_pct;
+    int64_t losing_closes;
+    struct objects open_positions; /* of struct position_in */
+};
+
+struct recall_in {
+    const char *id, *text, *scope, *symbol, *side, *regime, *as_of, *min_similarity;
+    struct situation_in *situation;
+    int64_t k, max_tokens;
+};
+
+/* clang-format off */
+static const char *const scope_names[] = { "deployment", "skill", NULL };
+
+#define SYMBOL .min = 1, .max = 64
+#define O(kind, member, ...) FIELD(FROM_BODY, kind, struct position_in, member, __VA_ARGS__)
+static const struct field position_fields[] = {
+    O(KIND_LINE, symbol, .required = true, SYMBOL),
+    O(KIND_CHOICE, side, .required = true, .choices = trade_side_names),
+    END_FIELDS,
+};
+#define S(kind, member, ...) FIELD(FROM_BODY, kind, struct situation_in, member, __VA_ARGS__)
+static const struct field situation_fields[] = {
+    S(KIND_LINE, symbol, .required = true, SYMBOL),
+    S(KIND_CHOICE, side, .choices = trade_side_names),
+    S(KIND_LINE, regime, .min = 1, .max = 64),
+    S(KIND_TEXT, reason, .min = 1, .max = 2000),
+    S(KIND_NUMBER, size_usd, .min = 0, .max = -1),
+    S(KIND_NUMBER, leverage, .min = 0, .max = -1),
+    S(KIND_TIME, at),
+    S(KIND_INT, losing_closes, .min = 0, .max = 1000000),
+    S(KIND_NUMBER, day_pnl_pct),
+    S(KIND_OBJECTS, open_positions, .max = OTHERS_MOST, SUB(position_fields, struct position_in)),
+    END_FIELDS,
+};
+#define R(from, kind, member, ...) FIELD(from, kind, struct recall_in, member, __VA_ARGS__)
+static const struct field recall_fields[] = {
+    R(FROM_PATH, KIND_UUID, id, .required = true),
+    R(FROM_BODY, KIND_TEXT, text, .min = 1, .max = 2000),
+    R(FROM_BODY, KIND_OBJECT, situation, SUB(situation_fields, struct situation_in)),
+    R(FROM_BODY, KIND_INT, k, .min = 1, .max = 50, .fallback = TEXT_OF(DEFAULT_K)),
+    R(FROM_BODY, KIND_CHOICE, scope, .choices = scope_names, .fallback = "deployment"),
+    R(FROM_BODY, KIND_LINE, symbol, SYMBOL),
+    R(FROM_BODY, KIND_CHOICE, side, .choices = trade_side_names),
+    R(FROM_BODY, KIND_LINE, regime, .min = 1, .max = 64),
+    R(FROM_BODY, KIND_INT, max_tokens, .min = 50, .max = 4000, .fallback = "500"),
+    R(FROM_BODY, KIND_TIME, as_of),
+    R(FROM_BODY, KIND_NUMBER, min_similarity, .min = 0, .max = 1, .fallback = DEFAULT_MIN_SIMILARITY),
+    END_FIELDS,
+};
+
+/* The members of struct recall that statements take, those of its scope among them. */
+#define P(kind, member) FIELD(COMPUTED, kind, struct recall, member)
+#define OF(what, member) { .name = #member, .from = COMPUTED, .kind = (what), .offset = offsetof(struct recall, scope.member) }
+static const struct field run_fields[] = {
+    OF(KIND_UUID, id), OF(KIND_LINE, skill_id), OF(KIND_LINE, version),
+    P(KIND_TIME, as_of), P(KIND_LINE, symbol), P(KIND_CHOICE, side), P(KIND_LINE, regime), P(KIND_NUMBER, min_similarity), P(KIND_INT, k),
+    P(KIND_TEXT, direction), P(KIND_LINE, space), P(KIND_TEXT, words), P(KIND_INT, dim), P(KIND_INT, most_compared), P(KIND_INT, most_worded),
+    END_FIELDS,
+};
+/* clang-format on */
+
+/* ---- what is asked for ---- */
+
+static enum err check(struct call *c, const struct recall_in *in)
+{
+    if (!in->text && !in->situation)
+        return problem_field(&c->problem, "text", FAULT_REQUIRED, "a recall needs a text or a situation");
+    if (in->text && in->situation)
+        return problem_field(&c->problem, "text", FAULT_NOT_TOGETHER,
+                             "cannot be given together with a situation");
+    return OK;
+}
+
+/* What is too large to be computed with is left out, as what is not known. */
+static struct quantity quantity(const char *number)
+{
+    struct quantity q = { 0 };
+    if (number)
+        (void)quantity_read(number, &q);
+    return q;
+}
+
+/* As the summary of a trade that began in it. */
+static const char *rendered(struct call *c, const struct situation_in *in)
+{
+    const struct position_in *open = in->open_positions.items;
+    const size_t count = in->open_positions.count;
+    struct situation_position *others = arena_alloc(&c->arena, (count + 1) * sizeof *others);
+    struct situation s = {
+        .symbol = in->symbol,
+        .side = in->side,
+        .regime = in->regime,
+        .reason = in->reason,
+        .size_usd = quantity(in->size_usd),
+        .leverage = quantity(in->leverage),
+        .losing_closes = in->losing_closes == FIELD_NO_INT ? 0 : in->losing_closes,
+        .day_pnl_pct = quantity(in->day_pnl_pct).value,
+        .others = others,
+        .other_count = count,
+    };
+    for (size_t i = 0; i < count; i++)
+        others[i] = (struct situation_position){ open[i].symbol, open[i].side };
+    s.has_time = in->at && time_text_parse(in->at, &s.at_us);
+    struct buf text = { .arena = &c->arena };
+    situation_text(&text, &s);
+    return buf_string(&text);
+}
+
+/* ---- what is found ---- */
+
+static enum err embed_query(struct call *c, struct recall *r)
+{
+    const struct embedder_space own = embedder_space(c->loop);
+    float *v = arena_alloc(&c->arena, own.dim * sizeof *v);
+    struct buf out = { .arena = &c->arena };
+    r->space = own.model;
+    r->dim = (int64_t)own.dim;
+    TRY(embedder_embed_one(c, r->query, v));
+    for (size_t i = 0; i < own.dim; i++)
+        buf_fmt(&out, i ? ",%.9g" : "{%.9g", (double)v[i]);
+    buf_char(&out, '}');
+    r->direction = buf_string(&out);
+    return OK;
+}
+
+static enum err find(struct call *c, struct recall *r, struct rows **rows)
+{
+    static const struct statement *const statements_of[2][2] = {
+        { &RECALL_WORDED_DEPLOYMENT, &RECALL_WORDED_SKILL },
+        { &RECALL_NEAR_DEPLOYMENT, &RECALL_NEAR_SKILL },
+    };
+    r->most_compared = MOST_COMPARED;
+    r->most_worded = MOST_WORDED;
+    r->words = r->query;
+    return db_rows_from(c, statements_of[!r->degraded][r->scope.skill], run_fields, r, rows);
+}
+
+static struct decimal number(const struct rows *r, int row, const char *column)
+{
+    return quantity(rows_text(r, row, column)).value;
+}
+
+static int64_t millionths(const char *text)
+{
+    char digits[DECIMAL_TEXT_SIZE];
+    struct quantity q = quantity(text);
+    decimal_fixed(decimal_times(q.value, 1000000), 0, digits);
+    return strtoll(digits, NULL, 10);
+}
+
+static struct situation_outcome outcome_of(const struct rows *r, int row)
+{
+    const struct decimal net = decimal_sub(number(r, row, "realized_pnl_usd"), number(r, row, "fees_usd"));
+    return (struct situation_outcome){
+        .net_usd = net,
+        .return_pct = money_share(net, number(r, row, "entry_size_usd")),
+        .holding_minutes = number(r, row, "holding_minutes"),
+        .exit_reason = rows_text(r, row, "exit_reason"),
+    };
+}
+
+/* A row without a trade has only said how many there are. */
+static void take_items(struct call *c, struct recall *r, const struct rows *rows)
+{
+    r->rows = rows;
+    r->items = arena_zero(&c->arena, (size_t)(rows_count(rows) + 1) * sizeof *r->items);
+    for (int row = 0; row < rows_count(rows); row++) {
+        if (!rows_text(rows, row, "trade_id"))
+            continue;
+        struct recall_item *item = &r->items[r->count++];
+        item->similarity = millionths(rows_text(rows, row, "similarity"));
+        item->summary = rows_text(rows, row, "summary");
+        item->outcome = outcome_of(rows, row);
+        (void)time_text_parse(rows_time(&c->arena, rows, row, "entry_tick_at"), &item->entry_us);
+    }
+    r->evidence = recall_weigh(r->items, r->count, millionths(r->min_similarity));
+}
+
+/* Embeds the query and what waits for a vector, compares, weighs. */
+static enum err run(struct call *c, struct recall *r)
+{
+    struct rows *rows;
+    enum err err = embed_query(c, r);
+    if (err == ERR_EMBEDDER_UNAVAILABLE)
+        r->degraded = "embedder_unavailable";
+    else
+        TRY(err);
+    if (!r->degraded)
+        TRY(situations_embed_pending(c, &r->scope, r->as_of, MOST_FILLED));
+    TRY(find(c, r, &rows));
+    take_items(c, r, rows);
+    return OK;
+}
+
+enum err recall_text_at(struct call *c, const char *deployment_id, const char *as_of, const char *text,
+                        struct recall *r)
+{
+    struct rows *d;
+    *r = (struct recall){ .scope.id = deployment_id,
+                          .as_of = as_of,
+                          .query = text,
+                          .min_similarity = DEFAULT_MIN_SIMILARITY,
+                          .k = DEFAULT_K };
+    TRY(db_rows_from(c, &RECALL_DEPLOYMENT, run_fields, r, &d));
+    if (!rows_count(d))
+        return ERR_NOT_FOUND; /* it was deleted just now */
+    r->scope.skill_id = rows_text(d, 0, "skill_id");
+    r->scope.version = rows_text(d, 0, "version");
+    return run(c, r);
+}
+
+/* ---- the answer ---- */
+
+static void put_decimal(struct buf *out, const char *name, struct decimal value)
+{
+    char text[DECIMAL_TEXT_SIZE];
+    decimal_text(value, text);
+    buf_json_key(out, name);
+    buf_text(out, text);
+}
+
+static void put_row_text(struct buf *out, const struct rows *r, int row, const char *name)
+{
+    buf_json_key(out, name);
+    buf_json_string(out, rows_text(r, row, name));
+}
+
+static void put_row_time(struct buf *out, struct call *c, const struct rows *r, int row, const char *name)
+{
+    buf_json_key(out, name);
+    buf_json_string(out, rows_time(&c->arena, r, row, name));
+}
+
+static void put_similarity(struct buf *out, int64_t millionth)
+{
+    buf_json_key(out, "similarity");
+    buf_fmt(out, "%" PRId64 ".%06" PRId64, millionth / 1000000, millionth % 1000000);
+}
+
+static void put_item(struct buf *out, struct call *c, const struct recall *r, size_t i)
+{
+    const struct situation_outcome *o = &r->items[i].outcome;
+    const int row = (int)i;
+    buf_char(out, '{');
+    put_row_text(out, r->rows, row, "trade_id");
+    put_similarity(out, r->items[i].similarity);
+    put_row_text(out, r->rows, row, "symbol");
+    put_row_text(out, r->rows, row, "side");
+    put_row_time(out, c, r->rows, row, "entry_tick_at");
+    put_row_time(out, c, r->rows, row, "exit_tick_at");
+    put_row_text(out, r->rows, row, "summary");
+    put_decimal(out, "net_usd", o->net_usd);
+    put_decimal(out, "return_pct", decimal_round(o->return_pct, 4));
+    put_decimal(out, "holding_minutes", o->holding_minutes);
+    put_row_text(out, r->rows, row, "exit_reason");
+    put_row_text(out, r->rows, row, "regime");
+    buf_char(out, '}');
+}
+
+static void put_known(struct buf *out, const char *name, bool known, double value)
+{
+    buf_json_key(out, name);
+    if (known)
+        buf_fmt(out, "%.4f", value);
+    else
+        buf_text(out, "null");
+}
+
+/* A count of the statement; without one (nothing was asked) there is nothing to count. */
+static void put_count(struct buf *out, const struct recall *r, const char *name)
+{
+    buf_json_key(out, name);
+    buf_text(out, r->rows && rows_count(r->rows) ? rows_text(r->rows, 0, name) : "0");
+}
+
+void recall_json(struct buf *out, struct call *c, const struct recall *r)
+{
+    buf_json_key(out, "query");
+    buf_json_string(out, r->query);
+    buf_json_key(out, "model");
+    buf_json_string(out, r->degraded ? NULL : r->space);
+    put_count(out, r, "compared");
+    put_count(out, r, "pending");
+    put_count(out, r, "outdated");
+    buf_json_key(out, "degraded");
+    buf_json_string(out, r->degraded);
+    buf_json_key(out, "items");
+    buf_char(out, '[');
+    for (size_t i = 0; i < r->count; i++) {
+        if (i)
+            buf_char(out, ',');
+        put_item(out, c, r, i);
+    }
+    buf_char(out, ']');
+    put_known(out, "effective_sample_size", true, r->evidence.effective_sample_size);
+    put_known(out, "win_rate", r->evidence.weighed, r->evidence.win_rate);
+    put_known(out, "mean_return_pct", r->evidence.has_return, r->evidence.mean_return_pct);
+}
+
+static void put_answer(struct call *c, const struct recall_in *in, const struct recall *r,
+                       const char *enabled)
+{
+    struct buf text = { .arena = &c->arena }, *out = reply_json(c, 200);
+    const struct recall_shown shown =
+        recall_text(&text, r->items, r->count, &r->evidence, (size_t)in->max_tokens);
+    buf_char(out, '{');
+    buf_json_key(out, "deployment_id");
+    buf_json_string(out, in->id);
+    buf_json_key(out, "as_of");
+    buf_json_string(out, r->as_of);
+    buf_json_key(out, "enabled");
+    buf_text(out, enabled);
+    recall_json(out, c, r);
+    buf_fmt(out, ",\"shown\":%zu", shown.items);
+    buf_json_key(out, "markdown");
+    buf_json_text(out, text.data ? text.data : "", text.len);
+    buf_fmt(out, ",\"tokens\":%zu}", shown.tokens);
+}
+
+static enum err recall_post(struct call *c)
+{
+    const struct recall_in *in = c->in;
+    struct rows *d;
+    TRY(check(c, in));
+    TRY(db_one(c, &RECALL_DEPLOYMENT, &d));
+    struct recall r = {
+        .scope = { in->id, rows_text(d, 0, "skill_id"), rows_text(d, 0, "version"),
+                   strcmp(in->scope, "skill") == 0 },
+        .as_of = rows_time(&c->arena, d, 0, "as_of"),
+        .query = in->text ? in->text : rendered(c, in->situation),
+        .symbol = in->symbol,
+        .side = in->side,
+        .regime = in->regime,
+        .min_similarity = in->min_similarity,
+        .k = in->k,
+        .space = embedder_space(c->loop).model,
+    };
+    const bool enabled = rows_text(d, 0, "memory_enabled")[0] == 't';
+    if (enabled)
+        TRY(run(c, &r));
+    put_answer(c, in, &r, enabled ? "true" : "false");
+    return OK;
+}
+
+const struct route recall_routes[] = {
+    { POST, "/v1/deployments/{id}/recall", recall_post, .fields = recall_fields,
+      .in_size = sizeof(struct recall_in), .role = ROLE_READER, .waits = true, .safe = true, .models = true },
+    END_ROUTES,
+};

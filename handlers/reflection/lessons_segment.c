@@ -1,0 +1,97 @@
+/* The segment of a system prompt: the lessons that are in force for a deployment. */
+#include <string.h>
+
+#include "core/base/tokens.h"
+#include "core/ledger/json_put.h"
+#include "core/reflect/lessons_hash.h"
+#include "handlers/reflection/reflection.h"
+#include "handlers/routes.h"
+
+struct segment_in {
+    const char *id, *as_of;
+    struct texts suppress;
+};
+
+/* clang-format off */
+#define S(from, kind, member, ...) FIELD(from, kind, struct segment_in, member, __VA_ARGS__)
+static const struct field segment_fields[] = {
+    S(FROM_PATH, KIND_UUID, id, .required = true),
+    S(FROM_QUERY, KIND_TIME, as_of),
+    S(FROM_QUERY, KIND_TAGS, suppress, .min = 1, .max = REFLECT_SLOTS - 1, .item_max = 64),
+    END_FIELDS,
+};
+/* clang-format on */
+
+/* What a prompt is given; texts are NULL where there is nothing. */
+struct segment {
+    const char *note_id, *scope, *lessons, *hash, *text;
+    slot_set suppressed;
+};
+
+/* The hash is that of the text that is left: trades made under it are told from those under the whole. */
+static struct segment segment_of(struct call *c, const struct rows *r)
+{
+    const struct segment_in *in = c->in;
+    const slot_set asked = slots_named(&in->suppress);
+    struct segment s = { .note_id = rows_text(r, 0, "note_id"),
+                         .scope = rows_text(r, 0, "note_scope"),
+                         .suppressed = asked };
+    if (!s.note_id)
+        return s;
+    s.suppressed |= slots_listed(rows_text(r, 0, "suppressed"));
+    const char *lessons = note_without(&c->arena, rows_text(r, 0, "lessons_text"), asked);
+    if (!*lessons)
+        return s;
+    char *hash = arena_alloc(&c->arena, LESSONS_HASH_SIZE);
+    lessons_hash(lessons, strlen(lessons), hash);
+    s.lessons = lessons;
+    s.hash = hash;
+    s.text = note_segment(&c->arena, lessons);
+    return s;
+}
+
+static void put_suppressed(struct buf *out, slot_set slots)
+{
+    const struct texts names = slot_names(out->arena, slots);
+    buf_json_key(out, "suppressed");
+    buf_char(out, '[');
+    for (size_t i = 0; i < names.count; i++)
+        buf_fmt(out, "%s\"%s\"", i ? "," : "", names.items[i]);
+    buf_char(out, ']');
+}
+
+static enum err segment(struct call *c, const struct rows *r)
+{
+    const struct segment_in *in = c->in;
+    const bool enabled = rows_text(r, 0, "memory_enabled")[0] == 't';
+    const struct segment s =
+        enabled ? segment_of(c, r) : (struct segment){ .suppressed = slots_named(&in->suppress) };
+    const char *text = s.text ? s.text : "";
+    if (call_prefers(c, "text/markdown"))
+        return reply_text(c, 200, "text/markdown; charset=utf-8", text);
+    struct buf *out = reply_json(c, 200);
+    buf_fmt(out, "{\"deployment_id\":\"%s\",\"as_of\":\"%s\",\"enabled\":%s",
+            rows_text(r, 0, "deployment_id"), rows_time(&c->arena, r, 0, "as_of"),
+            enabled ? "true" : "false");
+    json_put_text(out, "note_id", s.note_id);
+    json_put_text(out, "scope", s.scope);
+    json_put_text(out, "lessons_hash", s.hash);
+    put_suppressed(out, s.suppressed);
+    json_put_text(out, "text", text);
+    json_put_text(out, "lessons_text", s.lessons);
+    buf_fmt(out, ",\"tokens\":%zu}", tokens_estimate(text, strlen(text)));
+    return OK;
+}
+
+static enum err segment_get(struct call *c)
+{
+    const struct segment_in *in = c->in;
+    TRY(slots_check(c, "suppress", &in->suppress));
+    return db_render(c, &LESSONS_SEGMENT_GET, segment);
+}
+
+const struct route lessons_segment_routes[] = {
+    { GET, "/v1/deployments/{id}/lessons_segment", segment_get, .fields = segment_fields,
+      .in_size = sizeof(struct segment_in), .role = ROLE_READER },
+    END_ROUTES,
+};

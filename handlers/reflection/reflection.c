@@ -1,0 +1,297 @@
+/* Reflection: whether it is time to distil lessons from a deployment's trades, how that goes, and every
+ * attempt. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/time_text.h"
+#include "core/ledger/json_put.h"
+#include "handlers/kit/fields.h"
+#include "handlers/kit/instant.h"
+#include "handlers/reflection/reflection_parts.h"
+#include "handlers/routes.h"
+
+/* Whatever a request about reflection may carry. */
+struct reflect_in {
+    const char *id, *as_of, *force, *dry_run, *deployment_id, *outcome;
+    struct texts suppress;
+    struct cursor_values cursor;
+    int64_t max_trades, limit;
+};
+
+static const char *const outcomes[] = { "ran", "skipped", "rejected", "model_failed", NULL };
+
+/* clang-format off */
+#define R(from, kind, member, ...) FIELD(from, kind, struct reflect_in, member, __VA_ARGS__)
+static const struct field reflect_fields[] = {
+    R(FROM_PATH, KIND_UUID, id, .required = true),
+    R(FROM_BODY, KIND_BOOL, force, .fallback = "false"),
+    R(FROM_BODY, KIND_TIME, as_of),
+    R(FROM_BODY, KIND_BOOL, dry_run, .fallback = "false"),
+    R(FROM_BODY, KIND_TEXTS, suppress, .max = REFLECT_SLOTS - 1, .item_max = 64),
+    R(FROM_BODY, KIND_INT, max_trades, .min = 1, .max = REFLECTION_TRADES_MAX, .fallback = "1000"),
+    END_FIELDS,
+};
+static const struct field list_fields[] = {
+    R(FROM_QUERY, KIND_UUID, deployment_id),
+    R(FROM_QUERY, KIND_CHOICE, outcome, .choices = outcomes),
+    R(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST),
+    R(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"),
+    R(FROM_QUERY, KIND_CURSOR, cursor),
+    { .name = "only_outcome", .from = COMPUTED, .kind = KIND_LINE, .offset = offsetof(struct reflect_in, outcome) },
+    END_FIELDS,
+};
+/* clang-format on */
+
+/* ---- slots ---- */
+
+static int slot_of(const char *name)
+{
+    int slot = 0;
+    while (slot < REFLECT_SLOTS && strcmp(reflect_slot_names[slot], name) != 0)
+        slot++;
+    return slot;
+}
+
+enum err slots_check(struct call *c, const char *field, const struct texts *names)
+{
+    enum err err = OK;
+    for (size_t i = 0; i < names->count; i++)
+        if (slot_of(names->items[i]) == REFLECT_SLOTS)
+            err = problem_field(
+                &c->problem, arena_fmt(&c->arena, "%s[%zu]", field, i), FAULT_NOT_A_CHOICE,
+                "must be one of entry_timing, sizing, symbol_selection, exit_timing, regime_fit");
+    return err;
+}
+
+slot_set slots_named(const struct texts *names)
+{
+    slot_set slots = 0;
+    for (size_t i = 0; i < names->count; i++)
+        slots |= 1u << slot_of(names->items[i]);
+    return slots;
+}
+
+slot_set slots_listed(const char *names)
+{
+    slot_set set = 0;
+    for (int slot = 0; slot < REFLECT_SLOTS; slot++) {
+        const char *found = strstr(names, reflect_slot_names[slot]); /* none is a part of another */
+        set |= found ? 1u << slot : 0;
+    }
+    return set;
+}
+
+struct texts slot_names(struct arena *arena, slot_set slots)
+{
+    struct texts names = { 0, arena_alloc(arena, REFLECT_SLOTS * sizeof *names.items) };
+    for (int slot = 0; slot < REFLECT_SLOTS; slot++)
+        if (slots & 1u << slot)
+            names.items[names.count++] = reflect_slot_names[slot];
+    return names;
+}
+
+/* ---- the rule ---- */
+
+static bool is_true(const struct rows *state, const char *column)
+{
+    const char *text = rows_text(state, 0, column);
+    return text && *text == 't';
+}
+
+static int64_t int_of(const struct rows *state, const char *column)
+{
+    return strtoll(rows_text(state, 0, column), NULL, 10);
+}
+
+struct rule {
+    const char *skip, *detail; /* NULL: it is time */
+};
+
+static struct rule rule_of_trades(struct call *c, const struct rows *state)
+{
+    int64_t closed = int_of(state, "closed_since"), n = int_of(state, "every_n_trades");
+    if (closed >= n)
+        return (struct rule){ 0 };
+    return (struct rule){
+        "not_due",
+        arena_fmt(&c->arena, "%" PRId64 " of %" PRId64 " trades were closed since the last note", closed, n)
+    };
+}
+
+/* A day is long: a model that fails is not asked by each of its ticks. */
+static struct rule rule_of_days(struct call *c, const struct rows *state)
+{
+    if (is_true(state, "same_day"))
+        return (struct rule){ "not_due", "there is a note of this day (UTC) already" };
+    if (int_of(state, "closed_since") == 0)
+        return (struct rule){ "not_due", "no trade was closed since the last note" };
+    if (rows_text(state, 0, "failed_at"))
+        return (struct rule){
+            "not_due", arena_fmt(&c->arena, "the attempt at %s failed; the next one is due an hour later",
+                                 rows_time(&c->arena, state, 0, "failed_at"))
+        };
+    return (struct rule){ 0 };
+}
+
+static struct rule rule_of_none(struct call *c, const struct rows *state)
+{
+    (void)c, (void)state;
+    return (struct rule){ "cadence_off",
+                          "the cadence is off, or the memory of the version is: only force reflects" };
+}
+
+static struct rule rule_apply(struct call *c, const struct rows *state)
+{
+    static const struct {
+        const char *cadence;
+        struct rule (*apply)(struct call *c, const struct rows *state);
+    } rules[] = { { "off", rule_of_none }, { "per_n_trades", rule_of_trades }, { "daily", rule_of_days } };
+    const char *cadence = rows_text(state, 0, "reflection_cadence");
+    size_t i = 0;
+    while (strcmp(rules[i].cadence, cadence) != 0) /* the table of deployments allows no other */
+        i++;
+    return rules[i].apply(c, state);
+}
+
+/* Why it would be skipped; `forced` asks no rule, but without trades there is nothing to learn from. */
+static struct rule rule_decide(struct call *c, const struct rows *state, bool forced)
+{
+    struct rule rule = forced ? (struct rule){ 0 } : rule_apply(c, state);
+    if (is_true(state, "any_closed") || (rule.skip && strcmp(rule.skip, "not_due") != 0))
+        return rule;
+    return (struct rule){ "no_trades", "no trade was closed yet" };
+}
+
+/* ---- one reflection ---- */
+
+static const char *kept_text(struct call *c, const struct rows *state, const char *column)
+{
+    const char *text = rows_text(state, 0, column);
+    return text ? arena_text(&c->arena, text) : NULL;
+}
+
+static enum err read_state(struct call *c, struct reflection *r)
+{
+    struct rows *state;
+    TRY(db_rows_from(c, &REFLECTION_STATE, reflection_params, r, &state));
+    if (!rows_count(state))
+        return ERR_NOT_FOUND;
+    if (r->state)
+        rows_release(c, r->state);
+    r->state = state;
+    r->active_note_id = kept_text(c, state, "note_id");
+    r->own_model = kept_text(c, state, "reflection_model");
+    r->as_of = rows_time(&c->arena, state, 0, "as_of");
+    if (is_true(state, "too_early"))
+        return problem_set(&c->problem, ERR_TIME_ORDER, "the active note is of %s, after %s",
+                           rows_time(&c->arena, state, 0, "generated_at"), r->as_of);
+    return OK;
+}
+
+static enum err skip(struct call *c, struct reflection *r, struct rule rule)
+{
+    r->came_of_it = "skipped";
+    r->why = rule.skip;
+    r->detail = rule.detail;
+    r->cost_usd = "0";
+    return reflection_store(c, r);
+}
+
+/* The one before may have ended between the first look and the claim, so it looks again. */
+static enum err reflect_claimed(struct call *c, struct reflection *r, bool forced)
+{
+    TRY(read_state(c, r));
+    struct rule rule = rule_decide(c, r->state, forced);
+    if (rule.skip)
+        return skip(c, r, rule);
+    TRY(reflection_ask(c, r));
+    return reflection_store(c, r);
+}
+
+static void put_dry(struct call *c, struct reflection *r, struct rule rule, bool due)
+{
+    struct buf *out = r->out;
+    const char *model = reflection_model(c, r);
+    buf_text(out, "{\"outcome\":\"dry_run\"");
+    json_put_text(out, "deployment_id", r->id);
+    json_put_text(out, "as_of", r->as_of);
+    buf_json_key(out, "due");
+    buf_json_bool(out, due);
+    json_put_text(out, "reason", rule.skip);
+    json_put_text(out, "detail", rule.detail);
+    reflection_put_window(out, r);
+    json_put_text(out, "active_note_id", r->active_note_id);
+    json_put_text(out, "model", model ? model : "builtin");
+    buf_text(out, ",\"prompt\":{");
+    json_put_text(out, "system", r->prompt.system);
+    json_put_text(out, "user", r->prompt.user);
+    buf_json_key(out, "tokens");
+    buf_fmt(out, "%zu}}", r->prompt.tokens);
+}
+
+enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct buf *out)
+{
+    struct reflection r = {
+        .id = ask->deployment_id,
+        .as_of = ask->as_of,
+        .forced = ask->force ? "true" : "false",
+        .suppressed = slot_names(&c->arena, ask->suppressed),
+        .slots = ask->suppressed,
+        .max_trades = ask->max_trades,
+        .out = out,
+        .start = out->len,
+    };
+    TRY(read_state(c, &r));
+    struct rule rule = rule_decide(c, r.state, ask->force);
+    if (ask->dry_run) {
+        const bool due = !rule_decide(c, r.state, false).skip;
+        TRY(reflection_prompt(c, &r));
+        put_dry(c, &r, rule, due);
+        return OK;
+    }
+    if (rule.skip)
+        return skip(c, &r, rule);
+    enum err err = reflection_claim(c, &r);
+    if (err == OK)
+        err = reflect_claimed(c, &r, ask->force);
+    if (err != OK) /* also when nobody knows whether there is a claim */
+        reflection_release(c, &r);
+    return err;
+}
+
+/* ---- requests ---- */
+
+/* The answer is part of the transaction that stores what came of it, so it is begun before. */
+static enum err reflect(struct call *c)
+{
+    const struct reflect_in *in = c->in;
+    enum err names = slots_check(c, "suppress", &in->suppress),
+             instant = instant_check(c, "as_of", in->as_of);
+    TRY(names);
+    TRY(instant);
+    const struct reflection_ask ask = {
+        .deployment_id = in->id,
+        .as_of = in->as_of,
+        .force = *in->force == 't',
+        .dry_run = *in->dry_run == 't',
+        .suppressed = slots_named(&in->suppress),
+        .max_trades = in->max_trades,
+    };
+    return reflection_run(c, &ask, reply_json(c, 200));
+}
+
+static enum err list(struct call *c)
+{
+    const struct reflect_in *in = c->in;
+    return db_reply(c, 200, in->deployment_id ? &REFLECTION_LIST_OF_DEPLOYMENT : &REFLECTION_LIST);
+}
+
+#define IN(table) .fields = table, .in_size = sizeof(struct reflect_in)
+
+const struct route reflection_routes[] = {
+    { POST, "/v1/deployments/{id}/reflect", reflect, IN(reflect_fields), .role = ROLE_AGENT, .waits = true,
+      .models = true },
+    { GET, "/v1/reflections", list, IN(list_fields), .role = ROLE_READER, .waits = true },
+    END_ROUTES,
+};

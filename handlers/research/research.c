@@ -1,0 +1,358 @@
+/* The research step: is the last answer still good, else what to ask a model, and what became of it. */
+#include "handlers/research/research.h"
+
+#include "core/base/vector.h"
+#include "core/episodic/provenance.h"
+#include "handlers/kit/fields.h"
+#include "handlers/lesson.h"
+#include "handlers/routes.h"
+#include "server/embedder.h"
+
+/* clang-format off */
+#define R(from, kind, member, ...) FIELD(from, kind, struct research_in, member, __VA_ARGS__)
+#define ENTRY(what, its_name, member, ...) \
+    { .name = its_name, .from = FROM_BODY, .kind = (what), .offset = offsetof(struct research_in, entry.member), __VA_ARGS__ }
+#define ASKED \
+    ENTRY(KIND_LINE, "ticker", ticker, .required = true, .min = 1, .max = 64), \
+    ENTRY(KIND_LINE, "task_type", task_type, .required = true, .min = 1, .max = 64), \
+    SIGNALS_FIELD(struct research_in, new_signals), \
+    R(FROM_BODY, KIND_INT, days_threshold, .min = 1, .max = 3650, .fallback = "14")
+#define PREPARED ASKED, \
+    ENTRY(KIND_TEXT, "question", question, .min = 1, .max = 4000), \
+    ENTRY(KIND_TIME, "as_of", created_at, .fallback = "now"), \
+    R(FROM_BODY, KIND_NUMBER, cost_usd, .min = 0, .max = 1000000), \
+    R(FROM_BODY, KIND_TAGS, tags, .max = 13, .item_max = 64), \
+    R(FROM_BODY, KIND_INT, k, .min = 0, .max = 20, .fallback = "5"), \
+    R(FROM_BODY, KIND_INT, max_tokens, .min = 500, .max = 20000, .fallback = "4000"), \
+    { .name = "other_than", .from = COMPUTED, .kind = KIND_LINE, .offset = offsetof(struct research_in, entry.ticker) }, \
+    R(COMPUTED, KIND_UUID, prior_id), R(COMPUTED, KIND_TEXT, near), R(COMPUTED, KIND_LINE, near_model), R(COMPUTED, KIND_TEXT, near_text), \
+    R(COMPUTED, KIND_INT, near_column), R(COMPUTED, KIND_INT, near_dim)
+
+static const struct field prepare_fields[] = { PREPARED, END_FIELDS };
+static const struct field step_fields[] = {
+    PREPARED,
+    R(FROM_BODY, KIND_INT, max_answer_tokens, .min = 100, .max = 32000, .fallback = "2000"),
+    END_FIELDS,
+};
+static const struct field commit_fields[] = {
+    ASKED,
+    ENTRY(KIND_TEXT, "question", question, .required = true, .min = 1, .max = 4000),
+    ENTRY(KIND_TEXT, "answer", answer, .required = true, .min = 1, .max = 50000),
+    ENTRY(KIND_NUMBER, "probability", probability, .required = true, .min = 0, .max = 1),
+    ENTRY(KIND_NUMBER, "confidence", confidence, .min = 0, .max = 1),
+    ENTRY(KIND_CHOICE, "source", source, .choices = provenance_names, .fallback = PROVENANCE_DEFAULT),
+    ENTRY(KIND_TEXTS, "source_citations", source_citations, .max = 64, .item_max = 1000),
+    ENTRY(KIND_TIME, "created_at", created_at, .fallback = "now"),
+    { .name = "as_of", .from = COMPUTED, .kind = KIND_TIME, .offset = offsetof(struct research_in, entry.created_at) },
+    ENTRY(KIND_INT, "ttl_seconds", ttl_seconds, .min = 1, .max = 315360000),
+    R(FROM_BODY, KIND_UUID, prior_id),
+    END_FIELDS,
+};
+/* clang-format on */
+
+/* ---- members of answers ---- */
+
+static void put_text(struct buf *out, const char *name, const char *value)
+{
+    buf_json_key(out, name);
+    buf_json_string(out, value);
+}
+
+static void put_number(struct buf *out, const char *name, const char *value)
+{
+    buf_json_key(out, name);
+    buf_text(out, value ? value : "null");
+}
+
+/* ---- the prior ---- */
+
+/* The current regime, which becomes that of the entry. */
+static struct objects regime_of(struct arena *arena, const struct regime_tags *tags)
+{
+    struct regime_in *items = arena_alloc(arena, (tags->count + 1) * sizeof *items);
+    for (size_t i = 0; i < tags->count; i++) {
+        const struct regime_tag *tag = &tags->items[i];
+        struct buf value = { .arena = arena };
+        if (tag->kind == REGIME_TAG_TEXT)
+            buf_json_string(&value, tag->text);
+        else
+            buf_text(&value, tag->text);
+        items[i] = (struct regime_in){ tag->name, buf_string(&value) };
+    }
+    return (struct objects){ tags->count, items };
+}
+
+static enum err take_signals(struct call *c, struct research_in *in)
+{
+    const char *json = field_param(c->route->fields, in, "new_signals", &c->arena);
+    in->signals_json = json ? json : "{}";
+    TRY(rerun_signals_given(c, "new_signals", &in->new_signals, &in->signals));
+    in->entry.regime_tag = regime_of(&c->arena, &in->signals.regime);
+    return OK;
+}
+
+/* The newest answer to the same kind of question, or the one that the caller means. */
+static enum err find_prior(struct call *c, struct research_in *in)
+{
+    struct rows *r;
+    TRY(take_signals(c, in));
+    TRY(db_rows(c, in->prior_id ? &RESEARCH_PRIOR : &EPISODE_PRIOR, &r));
+    if (rows_count(r) == 0)
+        return problem_field(&c->problem, "prior_id", FAULT_UNKNOWN_REFERENCE,
+                             "is no entry of this ticker and task_type that could be used at that time");
+    in->prior = r;
+    in->rerun = prior_decide(c, r, &in->signals);
+    return OK;
+}
+
+/* The prior's answer stands for a new one: that is counted, and it is shown as it was before. */
+static enum err reuse_tx(struct call *c)
+{
+    struct research_in *in = c->in;
+    in->prior_id = rows_text(in->prior, 0, "id");
+    TRY(db_run(c, &EPISODE_REUSE));
+    struct buf *out = reply_json(c, 200);
+    buf_text(out, "{\"source\":\"cached\"");
+    put_text(out, "prior_id", in->prior_id);
+    put_number(out, "probability", rows_text(in->prior, 0, "probability"));
+    put_text(out, "answer", rows_text(in->prior, 0, "answer"));
+    buf_json_key(out, "prior");
+    rows_json(out, in->prior, 0);
+    put_number(out, "prior_age_days", rows_text(in->prior, 0, "_age_days"));
+    buf_char(out, '}');
+    return OK;
+}
+
+/* ---- the prompt ---- */
+
+/* The tags that lessons for this kind of research have. */
+static struct texts lesson_tags(struct call *c, const struct research_in *in)
+{
+    const char **items = arena_alloc(&c->arena, (3 + in->tags.count) * sizeof *items);
+    items[0] = research_tag(&c->arena, in->entry.task_type);
+    items[1] = "calibration";
+    items[2] = "extraction";
+    for (size_t i = 0; i < in->tags.count; i++)
+        items[3 + i] = in->tags.items[i];
+    return (struct texts){ 3 + in->tags.count, items };
+}
+
+static enum err cases_by_words(struct call *c, struct research_in *in, const char *why)
+{
+    struct rows *r;
+    TRY(db_rows(c, &RESEARCH_CASES_BY_WORDS, &r));
+    in->cases = r;
+    in->degraded = why;
+    return OK;
+}
+
+/* By meaning; by words where the question, or no entry, has a vector. */
+static enum err find_cases(struct call *c, struct research_in *in)
+{
+    const struct embedder_space own = embedder_space(c->loop);
+    float *vector = arena_alloc(&c->arena, own.dim * sizeof *vector);
+    enum err err = embedder_embed_one(c, in->near_text, vector);
+    if (err == ERR_EMBEDDER_UNAVAILABLE)
+        return cases_by_words(c, in, "embedder_unavailable");
+    TRY(err);
+    struct buf near = { .arena = &c->arena };
+    in->near_dim = (int64_t)own.dim;
+    in->near_column = vector_column(own.dim);
+    in->near_model = own.model;
+    vector_text(&near, vector, own.dim, (size_t)in->near_column);
+    in->near = buf_string(&near);
+    struct rows *r;
+    TRY(db_rows(c, &RESEARCH_CASES, &r));
+    in->cases = r;
+    if (rows_count(r))
+        return OK;
+    TRY(cases_by_words(c, in, "no_vector"));
+    if (rows_count(in->cases) == 0)
+        in->degraded = NULL; /* there is nothing, with a vector or without */
+    return OK;
+}
+
+static const struct research_case *cases_of(struct call *c, const struct rows *r)
+{
+    struct research_case *cases = arena_alloc(&c->arena, ((size_t)rows_count(r) + 1) * sizeof *cases);
+    for (int row = 0; row < rows_count(r); row++)
+        cases[row] = (struct research_case){
+            .ticker = rows_text(r, row, "ticker"),
+            .created_at = rows_time(&c->arena, r, row, "created_at"),
+            .question = rows_text(r, row, "question"),
+            .answer = rows_text(r, row, "answer"),
+            .probability = rows_text(r, row, "probability"),
+            .confidence = rows_text(r, row, "confidence"),
+        };
+    return cases;
+}
+
+static const char *const *takeaways_of(struct call *c, const struct rows *r)
+{
+    const char **takeaways = arena_alloc(&c->arena, ((size_t)rows_count(r) + 1) * sizeof *takeaways);
+    for (int row = 0; row < rows_count(r); row++)
+        takeaways[row] = rows_text(r, row, "takeaway");
+    return takeaways;
+}
+
+static enum err make_prompt(struct call *c, struct research_in *in)
+{
+    struct research_question q = {
+        .ticker = in->entry.ticker,
+        .task_type = in->entry.task_type,
+        .question = in->entry.question,
+        .signals = in->signals_json,
+        .wants_cases = in->k > 0,
+        .max_tokens = (size_t)in->max_tokens,
+    };
+    struct rows *lessons;
+    in->near_text = research_query(&c->arena, &q, rows_text(in->prior, 0, "question"));
+    TRY(lessons_in_use(c, lesson_tags(c, in), in->entry.created_at, &lessons));
+    in->lessons = lessons;
+    q.takeaways = takeaways_of(c, lessons);
+    q.takeaway_count = (size_t)rows_count(lessons);
+    if (in->k > 0) {
+        TRY(find_cases(c, in));
+        q.cases = cases_of(c, in->cases);
+        q.case_count = (size_t)rows_count(in->cases);
+    }
+    if (!research_prompt(&c->arena, &q, &in->prompt))
+        return problem_field(&c->problem, "max_tokens", FAULT_OUT_OF_RANGE,
+                             "has no room for the question and the signals: they need %zu",
+                             in->prompt.tokens);
+    return OK;
+}
+
+/* ---- answers ---- */
+
+/* What memory the prompt holds. */
+static void put_memory(struct buf *out, const struct research_in *in)
+{
+    buf_json_key(out, "lesson_ids");
+    buf_char(out, '[');
+    for (size_t i = in->prompt.lessons; i > 0; i--) /* in the order of the text: newest last */
+        buf_fmt(out, "%s\"%s\"", i < in->prompt.lessons ? "," : "", rows_text(in->lessons, (int)i - 1, "id"));
+    buf_char(out, ']');
+    buf_json_key(out, "analogous");
+    buf_char(out, '[');
+    for (int i = 0; i < (int)in->prompt.cases; i++)
+        buf_fmt(out, "%s{\"id\":\"%s\",\"score\":%s}", i ? "," : "", rows_text(in->cases, i, "id"),
+                rows_text(in->cases, i, "score"));
+    buf_char(out, ']');
+    put_text(out, "degraded", in->degraded);
+}
+
+static void put_prompt(struct call *c, const struct research_in *in)
+{
+    struct buf *out = reply_json(c, 200);
+    buf_text(out, "{\"source\":\"fresh\"");
+    prior_json(out, in->prior, &in->rerun);
+    put_text(out, "system", in->prompt.system);
+    put_text(out, "user", in->prompt.user);
+    buf_json_key(out, "tokens");
+    buf_fmt(out, "%zu", in->prompt.tokens);
+    put_memory(out, in);
+    buf_char(out, '}');
+}
+
+/* What was stored. */
+static void put_outcome(struct buf *out, const struct research_in *in, const struct research_outcome *o)
+{
+    buf_json_key(out, "episode");
+    episode_json(out, &in->episode);
+    buf_json_key(out, "duplicate");
+    buf_json_bool(out, in->episode.known);
+    put_text(out, "prior_id", o->prior_id);
+    put_number(out, "shift", o->shift);
+    buf_json_key(out, "lesson");
+    if (o->lesson)
+        rows_json(out, o->lesson, 0);
+    else
+        buf_text(out, "null");
+}
+
+static struct buf *begin_stored(struct call *c, const struct research_in *in)
+{
+    struct buf *out = reply_json(c, in->episode.known ? 200 : 201);
+    c->reply.location = arena_fmt(&c->arena, "/v1/episodic/%s", episode_id(&in->episode));
+    return out;
+}
+
+static void put_committed(struct call *c, const struct research_outcome *o)
+{
+    const struct research_in *in = c->in;
+    struct buf *out = begin_stored(c, in);
+    buf_char(out, '{');
+    put_outcome(out, in, o);
+    buf_char(out, '}');
+}
+
+static void put_stepped(struct call *c, const struct research_outcome *o)
+{
+    const struct research_in *in = c->in;
+    struct buf *out = begin_stored(c, in);
+    buf_text(out, "{\"source\":\"fresh\"");
+    prior_json(out, in->prior, &in->rerun);
+    put_outcome(out, in, o);
+    put_text(out, "model_used", in->said.model);
+    buf_fmt(out, ",\"tokens_in\":%lld,\"tokens_out\":%lld", (long long)in->said.tokens_in,
+            (long long)in->said.tokens_out);
+    put_number(out, "cost_usd", in->said.cost_usd);
+    put_memory(out, in);
+    buf_char(out, '}');
+}
+
+/* ---- the three requests ---- */
+
+static enum err research_prepare(struct call *c)
+{
+    struct research_in *in = c->in;
+    TRY(find_prior(c, in));
+    if (!in->rerun.reasons)
+        return db_tx(c, reuse_tx);
+    TRY(make_prompt(c, in));
+    put_prompt(c, in);
+    return OK;
+}
+
+static enum err research_commit(struct call *c)
+{
+    struct research_in *in = c->in;
+    in->reply = put_committed;
+    TRY(find_prior(c, in));
+    return research_store(c, in);
+}
+
+/* Nothing is written before the model's answer is known to be good. */
+static enum err research_step(struct call *c)
+{
+    struct research_in *in = c->in;
+    in->reply = put_stepped;
+    in->entry.source = PROVENANCE_DEFAULT;
+    in->entry.ttl_seconds = FIELD_NO_INT;
+    TRY(find_prior(c, in));
+    if (!in->rerun.reasons)
+        return db_tx(c, reuse_tx);
+    if (!llm_configured(c->loop))
+        return problem_set(&c->problem, ERR_MODEL_NOT_CONFIGURED,
+                           "the question must be asked, and there is no model to ask: see --model-api");
+    TRY(make_prompt(c, in));
+    const struct llm_question question = { .system = in->prompt.system,
+                                           .user = in->prompt.user,
+                                           .max_tokens = in->max_answer_tokens };
+    TRY(llm_ask(c, &question, &in->said));
+    TRY(research_read_answer(c, &in->said, &in->entry));
+    return research_store(c, in);
+}
+
+#define IN(table) .fields = table, .in_size = sizeof(struct research_in)
+
+const struct route research_routes[] = {
+    { POST, "/v1/research/prepare", research_prepare, IN(prepare_fields), .role = ROLE_RESEARCHER,
+      .waits = true, .models = true },
+    { POST, "/v1/research/commit", research_commit, IN(commit_fields), .role = ROLE_RESEARCHER, .waits = true,
+      .models = true },
+    { POST, "/v1/research/step", research_step, IN(step_fields), .role = ROLE_RESEARCHER, .waits = true,
+      .models = true },
+    END_ROUTES,
+};

@@ -1,0 +1,76 @@
+/* What reuse of earlier research has saved. */
+#include "db/db.h"
+#include "handlers/kit/fields.h"
+#include "handlers/routes.h"
+
+enum { MOST_KINDS = 500 };
+
+struct savings_in {
+    const char *task_type, *since, *until, *as_of;
+    int64_t limit;
+};
+
+/* clang-format off */
+#define S(from, kind, member, ...) FIELD(from, kind, struct savings_in, member, __VA_ARGS__)
+static const struct field savings_fields[] = {
+    S(FROM_QUERY, KIND_LINE, task_type, .min = 1, .max = 64),
+    S(FROM_QUERY, KIND_TIME, since),
+    S(FROM_QUERY, KIND_TIME, until),
+    S(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST),
+    { .name = "only_task", .from = COMPUTED, .kind = KIND_LINE, .offset = offsetof(struct savings_in, task_type) },
+    S(COMPUTED, KIND_INT, limit),
+    END_FIELDS,
+};
+/* clang-format on */
+
+static void put_column(struct buf *out, const char *name, const char *value)
+{
+    buf_json_key(out, name);
+    buf_text(out, value ? value : "null");
+}
+
+static void put_total(struct buf *out, const struct rows *r)
+{
+    static const struct {
+        const char *name, *column, *none;
+    } columns[] = {
+        { "calls_saved", "_calls_saved", "0" }, { "calls_made", "_calls_made", "0" },
+        { "reuse_rate", "_reuse_rate", NULL },  { "calls_priced", "_calls_priced", "0" },
+        { "saved_usd", "_saved_usd", NULL },
+    };
+    buf_text(out, "\"total\":{");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        put_column(out, columns[i].name,
+                   rows_count(r) ? rows_text(r, 0, columns[i].column) : columns[i].none);
+    buf_char(out, '}');
+}
+
+static enum err savings(struct call *c, const struct rows *r)
+{
+    struct buf *out = reply_json(c, 200);
+    buf_text(out, "{\"items\":[");
+    for (int row = 0; row < rows_count(r) && row < MOST_KINDS; row++) {
+        if (row)
+            buf_char(out, ',');
+        rows_json(out, r, row);
+    }
+    buf_text(out, "],");
+    put_total(out, r);
+    buf_text(out, ",\"truncated\":");
+    buf_json_bool(out, rows_count(r) > MOST_KINDS);
+    buf_char(out, '}');
+    return OK;
+}
+
+static enum err research_savings(struct call *c)
+{
+    struct savings_in *in = c->in;
+    in->limit = MOST_KINDS;
+    return db_render(c, &RESEARCH_SAVINGS, savings);
+}
+
+const struct route savings_routes[] = {
+    { GET, "/v1/research/savings", research_savings, .fields = savings_fields,
+      .in_size = sizeof(struct savings_in), .role = ROLE_READER, .waits = true },
+    END_ROUTES,
+};

@@ -1,0 +1,78 @@
+/* The answer of a research step on its way into memory: the entry, and the lesson when it surprised. */
+#include "handlers/lesson.h"
+#include "handlers/research/research.h"
+
+static struct texts two(struct arena *arena, const char *a, const char *b)
+{
+    const char **items = arena_alloc(arena, 2 * sizeof *items);
+    items[0] = a;
+    items[1] = b;
+    return (struct texts){ strcmp(a, b) == 0 ? 1 : 2, items };
+}
+
+static enum err add_lesson(struct call *c, const struct research_in *in, struct decimal shift,
+                           struct research_outcome *o)
+{
+    const struct research_surprise surprise = {
+        .ticker = in->entry.ticker,
+        .task_type = in->entry.task_type,
+        .signals = in->signals_json,
+        .prior = rows_text(in->prior, 0, "probability"),
+        .probability = in->entry.probability,
+        .shift = shift,
+        .age_days = rows_text(in->prior, 0, "_age_days"),
+        .new_filing = in->signals.new_filing,
+        .guidance_update = in->signals.guidance_update,
+        .changed = in->rerun.changed,
+        .changed_count = in->rerun.changed_count,
+    };
+    const struct research_lesson texts = research_lesson(&c->arena, &surprise);
+    const struct lesson_new lesson = {
+        .at = in->entry.created_at,
+        .context = texts.context,
+        .outcome = texts.outcome,
+        .takeaway = texts.takeaway,
+        .tags = two(&c->arena, research_tag(&c->arena, in->entry.task_type), "regime-shift"),
+        .evidence = two(&c->arena, arena_fmt(&c->arena, "episode:%s", episode_id(&in->episode)),
+                        arena_fmt(&c->arena, "episode:%s", o->prior_id)),
+    };
+    struct rows *row;
+    TRY(lesson_store(c, &lesson, &row));
+    o->lesson = row;
+    return OK;
+}
+
+/* Compares with the prior. Only a new entry teaches: the same one again has done so already. */
+static enum err learn(struct call *c, const struct research_in *in, struct research_outcome *o)
+{
+    if (!prior_found(in->prior) || in->episode.known)
+        return OK;
+    struct decimal shift;
+    char *text = arena_alloc(&c->arena, DECIMAL_TEXT_SIZE);
+    bool surprises = research_shift(rows_text(in->prior, 0, "probability"), in->entry.probability, &shift);
+    decimal_text(shift, text);
+    o->shift = text;
+    o->prior_id = rows_text(in->prior, 0, "id");
+    return surprises ? add_lesson(c, in, shift, o) : OK;
+}
+
+static enum err store_tx(struct call *c)
+{
+    struct research_in *in = c->in;
+    struct research_outcome outcome = { 0 };
+    TRY(episodes_store(c, &in->episode, 1));
+    TRY(learn(c, in, &outcome));
+    in->reply(c, &outcome);
+    return OK;
+}
+
+enum err research_store(struct call *c, struct research_in *in)
+{
+    bool embedded;
+    TRY(episode_check(c, &in->entry, &in->episode));
+    TRY(episodes_prepare(c, &in->episode, 1, &embedded));
+    TRY(db_tx(c, store_tx));
+    if (embedded && episode_saw_pending(&in->episode))
+        episodes_embed_pending(c);
+    return OK;
+}

@@ -1,0 +1,366 @@
+/* The life of the private PostgreSQL: started, watched, started again when it dies, and stopped. */
+#include "server/embedded_pg/embedded_pg.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/embedded_pg/embedded_pg_internal.h"
+#include "server/log.h"
+
+enum {
+    FEWEST_CONNECTIONS = 100,
+    POLL_MS = 5,
+    STILL_STARTING_MS = 10 * 1000,
+    STOP_FAST_MS = 30 * 1000,
+    STOP_AT_ONCE_MS = 10 * 1000,
+    LIVED_MS = 10 * 1000, /* after a life this long it is started again at once */
+    BACKOFF_FIRST_MS = 100,
+    BACKOFF_MOST_MS = 5 * 1000,
+    WATCH_MS = 60 * 1000,
+    SMALL_SHM_BYTES = 256 << 20,
+};
+
+static struct {
+    struct pg_folder folder;
+    struct pg_install install;
+    int connections;
+    char url[64 + 3 * PG_SOCKET_PATH];
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    pthread_t watcher;
+    bool running; /* this process has a watcher */
+    /* under the mutex */
+    pid_t pid; /* of the postmaster; 0 when there is none */
+    bool stopping, tried, up;
+} pg = { .folder = { .lock_fd = -1, .log_fd = -1, .data_fd = -1 },
+         .mutex = PTHREAD_MUTEX_INITIALIZER,
+         .changed = PTHREAD_COND_INITIALIZER };
+
+static bool is_stopping(void)
+{
+    pthread_mutex_lock(&pg.mutex);
+    bool stopping = pg.stopping;
+    pthread_mutex_unlock(&pg.mutex);
+    return stopping;
+}
+
+static void make_url(void)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+    char host[3 * PG_SOCKET_PATH], *p = host;
+    for (const char *s = pg.folder.socket; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (strchr(plain, c)) {
+            *p++ = (char)c;
+        } else {
+            *p++ = '%';
+            *p++ = hex[c >> 4];
+            *p++ = hex[c & 15];
+        }
+    }
+    *p = 0;
+    snprintf(pg.url, sizeof pg.url, "postgresql://" PG_ROLE "@/" PG_DATABASE "?host=%s&port=%d", host,
+             PG_PORT);
+}
+
+/* ---- start ---- */
+
+/* Parallel index builds take their memory from /dev/shm, which is small in a container. */
+static bool shm_is_small(void)
+{
+    struct statvfs fs;
+    return statvfs("/dev/shm", &fs) != 0 || (uint64_t)fs.f_blocks * fs.f_frsize < SMALL_SHM_BYTES;
+}
+
+static pid_t spawn_postgres(void)
+{
+    char program[PG_PATH], cluster[PG_PATH], sockets[PG_SOCKET_PATH + 32], port[32], connections[32];
+    pg_path(program, pg.install.bin, "postgres");
+    pg_path(cluster, pg.folder.inside, "cluster");
+    snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", pg.folder.socket);
+    snprintf(port, sizeof port, "port=%d", PG_PORT);
+    snprintf(connections, sizeof connections, "max_connections=%d",
+             pg.connections > FEWEST_CONNECTIONS ? pg.connections : FEWEST_CONNECTIONS);
+    const char *const argv[] = { program,
+                                 "-D",
+                                 cluster,
+                                 "-c",
+                                 "listen_addresses=",
+                                 "-c",
+                                 sockets,
+                                 "-c",
+                                 "unix_socket_permissions=0700",
+                                 "-c",
+                                 port,
+                                 "-c",
+                                 connections,
+                                 shm_is_small() ? "-c" : NULL,
+                                 "max_parallel_maintenance_workers=0",
+                                 NULL };
+    /* SIGINT is PostgreSQL's fast shutdown: it goes with the service even when that is killed. */
+    return pg_spawn(&pg.folder, argv, -1, pg.folder.log_fd, SIGINT);
+}
+
+static bool has_ended(pid_t pid, int flags)
+{
+    siginfo_t info = { 0 };
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | flags) == 0 && info.si_pid == pid;
+}
+
+/* Ended processes keep their id until they are reaped: under the mutex, so that nobody signals a stranger. */
+static int reap(pid_t pid)
+{
+    int status = 0;
+    pthread_mutex_lock(&pg.mutex);
+    waitpid(pid, &status, 0);
+    pg.pid = 0;
+    pg.up = false;
+    pthread_cond_broadcast(&pg.changed);
+    pthread_mutex_unlock(&pg.mutex);
+    return status;
+}
+
+/* The first process of a container inherits what PostgreSQL leaves behind when it is killed. */
+static void reap_strays(pid_t but)
+{
+    siginfo_t info = { 0 };
+    while (getpid() == 1 && waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid &&
+           info.si_pid != but)
+        waitpid(info.si_pid, NULL, 0);
+}
+
+/* Starts PostgreSQL and waits until it answers; a recovery may take its time. False when it ended instead. */
+static bool launch(void)
+{
+    pg_log_bound(&pg.folder);
+    if (!pg_settle(pg.folder.cluster, is_stopping))
+        return false;
+    pthread_mutex_lock(&pg.mutex);
+    pid_t pid = pg.stopping ? 0 : spawn_postgres();
+    pg.pid = pid > 0 ? pid : 0;
+    pthread_mutex_unlock(&pg.mutex);
+    if (pid < 0)
+        return log_failure("cannot start PostgreSQL: %s", strerror(errno));
+    if (pid == 0)
+        return false;
+    struct pg_status status;
+    for (int64_t begin = pg_now_ms(), said = begin;; pg_sleep_ms(POLL_MS)) {
+        if (pg_status_read(pg.folder.cluster, &status) && status.pid == pid && status.ready) {
+            reap_strays(pid);
+            return true;
+        }
+        if (has_ended(pid, WNOHANG)) {
+            reap(pid);
+            return false;
+        }
+        if (pg_now_ms() - said > STILL_STARTING_MS) {
+            said = pg_now_ms();
+            log_event(LOG_WARN, "postgres_starting", "seconds=%lld", (long long)(said - begin) / 1000);
+        }
+    }
+}
+
+static bool launch_first(void)
+{
+    off_t from = lseek(pg.folder.log_fd, 0, SEEK_END);
+    bool up = launch();
+    if (!up && !is_stopping()) {
+        pg_show_end(pg.folder.log_fd, from);
+        log_failure("PostgreSQL did not start in %s: its own words stand above, and in %s", pg.folder.data,
+                    pg.folder.log);
+    }
+    return up;
+}
+
+/* ---- the watcher: the thread that starts PostgreSQL, and lives as long ---- */
+
+/* Waits for the end of the postmaster, keeping its log small meanwhile. */
+static void watch(pid_t pid)
+{
+    int fd = pidfd_open(pid, 0);
+    while (fd >= 0 && !has_ended(pid, WNOHANG)) {
+        poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, WATCH_MS);
+        pg_log_bound(&pg.folder);
+        reap_strays(pid);
+    }
+    if (fd >= 0)
+        close(fd);
+    else
+        has_ended(pid, 0);
+}
+
+/* False when the service stops meanwhile. */
+static bool wait_unless_stopping(int ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&pg.mutex);
+    while (!pg.stopping && pthread_cond_timedwait(&pg.changed, &pg.mutex, &until) != ETIMEDOUT)
+        ;
+    bool go_on = !pg.stopping;
+    pthread_mutex_unlock(&pg.mutex);
+    return go_on;
+}
+
+static void say_up(bool up)
+{
+    pthread_mutex_lock(&pg.mutex);
+    pg.tried = true;
+    pg.up = up;
+    pthread_cond_broadcast(&pg.changed);
+    pthread_mutex_unlock(&pg.mutex);
+}
+
+static bool watch_once(void)
+{
+    pthread_mutex_lock(&pg.mutex);
+    pid_t pid = pg.pid;
+    pthread_mutex_unlock(&pg.mutex);
+    watch(pid);
+    int status = reap(pid);
+    if (is_stopping())
+        return false;
+    log_event(LOG_ERROR, "postgres_died", "%s=%d", WIFSIGNALED(status) ? "signal" : "status",
+              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    return true;
+}
+
+static int longer(int backoff_ms)
+{
+    int next = backoff_ms ? backoff_ms * 2 : BACKOFF_FIRST_MS;
+    return next < BACKOFF_MOST_MS ? next : BACKOFF_MOST_MS;
+}
+
+static void *watcher(void *unused)
+{
+    (void)unused;
+    bool up = launch_first();
+    say_up(up);
+    int backoff_ms = 0;
+    int64_t since = pg_now_ms();
+    while (up && watch_once()) {
+        if (pg_now_ms() - since > LIVED_MS)
+            backoff_ms = 0;
+        do {
+            if (!wait_unless_stopping(backoff_ms))
+                return NULL;
+            backoff_ms = longer(backoff_ms);
+        } while (!launch());
+        since = pg_now_ms();
+        say_up(true);
+        log_event(LOG_INFO, "postgres_started", "data=\"%s\"", pg.folder.data);
+    }
+    return NULL;
+}
+
+/* Signals are for the main thread. */
+static bool start_watcher(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pg.pid = 0;
+    pg.stopping = pg.tried = pg.up = false;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int why = pthread_create(&pg.watcher, NULL, watcher, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (why)
+        return log_failure("cannot start a thread: %s", strerror(why));
+    pg.running = true;
+    pthread_mutex_lock(&pg.mutex);
+    while (!pg.tried)
+        pthread_cond_wait(&pg.changed, &pg.mutex);
+    bool up = pg.up;
+    pthread_mutex_unlock(&pg.mutex);
+    return up;
+}
+
+/* ---- what the service calls ---- */
+
+/* With the lock held. */
+static bool start_cluster(void)
+{
+    int version = pg_cluster_version(&pg.folder);
+    if (version < 0 || !pg_find(version, pg.folder.data, &pg.install))
+        return false;
+    if (!version && !pg_cluster_create(&pg.folder, &pg.install))
+        return false;
+    return pg_cluster_access(&pg.folder) && pg_folder_socket(&pg.folder) && pg_log_open(&pg.folder) &&
+           start_watcher();
+}
+
+bool embedded_pg_start(const char *data, int connections, const char **url)
+{
+    pg.connections = connections;
+    if (!pg_folder_open(data, &pg.folder) || !pg_lock(&pg.folder) || !start_cluster()) {
+        embedded_pg_stop();
+        return false;
+    }
+    make_url();
+    *url = pg.url;
+    return true;
+}
+
+bool embedded_pg_join(const char *data, const char **url)
+{
+    bool joined;
+    if (!pg_folder_open(data, &pg.folder) || !pg_lock_or_join(&pg.folder, &joined) ||
+        (!joined && !start_cluster())) {
+        embedded_pg_stop();
+        return false;
+    }
+    make_url();
+    *url = pg.url;
+    return true;
+}
+
+/* Signals the postmaster and waits for its end. True when it is gone. */
+static bool stop_with(int signal, int ms)
+{
+    pthread_mutex_lock(&pg.mutex);
+    if (pg.pid)
+        kill(pg.pid, signal);
+    pthread_mutex_unlock(&pg.mutex);
+    for (int64_t end = pg_now_ms() + ms; pg_now_ms() < end; pg_sleep_ms(POLL_MS)) {
+        pthread_mutex_lock(&pg.mutex);
+        bool gone = !pg.pid;
+        pthread_mutex_unlock(&pg.mutex);
+        if (gone)
+            return true;
+    }
+    return false;
+}
+
+void embedded_pg_stop(void)
+{
+    if (pg.running) {
+        pthread_mutex_lock(&pg.mutex);
+        pg.stopping = true;
+        pthread_cond_broadcast(&pg.changed);
+        pthread_mutex_unlock(&pg.mutex);
+        if (!stop_with(SIGINT, STOP_FAST_MS) && !stop_with(SIGQUIT, STOP_AT_ONCE_MS))
+            stop_with(SIGKILL, STOP_AT_ONCE_MS);
+        pthread_join(pg.watcher, NULL);
+        pg.running = false;
+        rmdir(pg.folder.socket);
+    }
+    pg_folder_close(&pg.folder);
+}

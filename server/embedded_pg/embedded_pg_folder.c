@@ -1,0 +1,298 @@
+/* The data folder of the private PostgreSQL: where it is, whose it is, and the files that the service puts
+ * there. */
+#include "server/embedded_pg/embedded_pg_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/log.h"
+
+enum { LONGEST_DATA = PG_PATH - 64 };
+
+void pg_path(char out[PG_PATH], const char *folder, const char *name)
+{
+    if (snprintf(out, PG_PATH, "%s/%s", folder, name) >= PG_PATH)
+        abort();
+}
+
+/* ---- files ---- */
+
+static void give(const struct pg_folder *f, int fd)
+{
+    if (f->user.step_down && fchown(fd, f->user.uid, f->user.gid) != 0)
+        log_event(LOG_WARN, "data_folder", "reason=\"%s\"", strerror(errno));
+}
+
+bool pg_write_file(const struct pg_folder *f, const char *path, const char *text)
+{
+    size_t len = strlen(text);
+    /* Root writes here into a folder of another user: it follows no link that was laid there. */
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return log_failure("cannot write %s: %s", path, strerror(errno));
+    give(f, fd);
+    bool ok = write(fd, text, len) == (ssize_t)len;
+    int why = errno;
+    close(fd);
+    return ok || log_failure("cannot write %s: %s", path, strerror(why));
+}
+
+ssize_t pg_read_file(const char *path, char *out, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t n = read(fd, out, size - 1);
+    int why = errno;
+    close(fd);
+    errno = why;
+    if (n >= 0)
+        out[n] = 0;
+    return n;
+}
+
+/* ---- where ---- */
+
+static bool default_data(char out[PG_PATH])
+{
+    const char *base = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    int n;
+    /* PostgreSQL cannot run as root, and the user that it runs as cannot enter root's home. */
+    if (geteuid() == 0) {
+        n = snprintf(out, PG_PATH, "/var/lib/daybook");
+    } else if (base && base[0] == '/') {
+        n = snprintf(out, PG_PATH, "%s/daybook", base);
+    } else {
+        struct passwd *pw = home && home[0] == '/' ? NULL : getpwuid(geteuid());
+        if (pw)
+            home = pw->pw_dir;
+        if (!home || home[0] != '/')
+            return log_failure("there is no HOME to keep the data in: give --data");
+        n = snprintf(out, PG_PATH, "%s/.local/share/daybook", home);
+    }
+    return n < LONGEST_DATA || log_failure("the data folder's path is longer than %d bytes", LONGEST_DATA);
+}
+
+static bool absolute(const char *data, char out[PG_PATH])
+{
+    char here[PATH_MAX] = "";
+    if (data[0] != '/' && !getcwd(here, sizeof here))
+        return log_failure("cannot read the current folder: %s", strerror(errno));
+    int n = snprintf(out, PG_PATH, "%s%s%s", here, here[0] ? "/" : "", data);
+    if (n >= LONGEST_DATA)
+        return log_failure("the data folder's path is longer than %d bytes", LONGEST_DATA);
+    while (n > 1 && out[n - 1] == '/')
+        out[--n] = 0;
+    return true;
+}
+
+/* mkdir -p */
+static bool make_folders(const char *path)
+{
+    char part[PG_PATH];
+    size_t len = strlen(path);
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != 0)
+            continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, i == len ? 0700 : 0755) != 0 && errno != EEXIST)
+            return log_failure("cannot make the folder %s: %s", part, strerror(errno));
+    }
+    return true;
+}
+
+/* ---- whose ---- */
+
+static bool take_user(struct pg_user *u, const struct passwd *pw, bool step_down)
+{
+    if (strlen(pw->pw_name) >= sizeof u->name)
+        return log_failure("the user name %s is too long", pw->pw_name);
+    u->uid = pw->pw_uid;
+    u->gid = pw->pw_gid;
+    strcpy(u->name, pw->pw_name);
+    u->step_down = step_down;
+    u->group_count = PG_GROUPS;
+    if (getgrouplist(pw->pw_name, pw->pw_gid, u->groups, &u->group_count) < 0)
+        u->group_count = PG_GROUPS;
+    return true;
+}
+
+/* As root: the owner of a folder that already belongs to somebody, else postgres, else nobody. */
+static bool choose_user(struct pg_user *u, const struct stat *data)
+{
+    struct passwd *pw;
+    if (geteuid() != 0) {
+        pw = getpwuid(geteuid());
+        if (!pw)
+            return log_failure(
+                "the user with the id %u has no name here, and PostgreSQL needs one: add it to the "
+                "users of this machine",
+                (unsigned)geteuid());
+        return take_user(u, pw, false);
+    }
+    pw = data->st_uid ? getpwuid(data->st_uid) : NULL;
+    if (!pw)
+        pw = getpwnam("postgres");
+    if (!pw)
+        pw = getpwnam("nobody");
+    if (!pw || pw->pw_uid == 0)
+        return log_failure("PostgreSQL does not run as root, and there is no user postgres to run it as");
+    return take_user(u, pw, true);
+}
+
+/* Whether the user that root steps down to can walk to the folder. */
+static bool can_enter(const struct pg_user *u, const char *path)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (setgroups((size_t)u->group_count, u->groups) != 0 || setgid(u->gid) != 0 || setuid(u->uid) != 0)
+            _exit(0); /* starting PostgreSQL will say it better */
+        _exit(access(path, X_OK) == 0 ? 0 : 1);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == 0;
+}
+
+/* A folder behind a closed one, in root's home say, is handed to PostgreSQL as an open descriptor. */
+static bool find_way_in(struct pg_folder *f)
+{
+    if (!f->user.step_down || can_enter(&f->user, f->data)) {
+        strcpy(f->inside, f->data);
+        return true;
+    }
+    f->data_fd = open(f->data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(f->inside, sizeof f->inside, "/proc/self/fd/%d", PG_DATA_FD);
+    return f->data_fd >= 0 || log_failure("cannot open the folder %s: %s", f->data, strerror(errno));
+}
+
+/* A folder that holds other things is not ours to give away or to close. */
+static bool holds_other_things(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return false;
+    bool other = false, ours = false;
+    struct dirent *e;
+    while ((e = readdir(dir))) {
+        if (strcmp(e->d_name, "cluster") == 0 || strcmp(e->d_name, "daybook.lock") == 0)
+            ours = true;
+        else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+                 strcmp(e->d_name, "lost+found") != 0)
+            other = true;
+    }
+    closedir(dir);
+    return other && !ours;
+}
+
+static bool claim(struct pg_folder *f, const struct stat *st)
+{
+    if (holds_other_things(f->data))
+        return log_failure("the folder %s holds other things than Daybook's: choose another --data folder",
+                           f->data);
+    if (!f->user.step_down && st->st_uid != geteuid()) {
+        struct passwd *pw = getpwuid(st->st_uid);
+        return log_failure("the folder %s belongs to %s: start as that user, or choose another --data folder",
+                           f->data, pw ? pw->pw_name : "another user");
+    }
+    if (st->st_uid != f->user.uid && lchown(f->data, f->user.uid, f->user.gid) != 0)
+        return log_failure("cannot give the folder %s to the user %s: %s", f->data, f->user.name,
+                           strerror(errno));
+    if ((st->st_mode & 07777) != 0700 && chmod(f->data, 0700) != 0)
+        return log_failure("cannot close the folder %s to others: %s", f->data, strerror(errno));
+    return find_way_in(f);
+}
+
+bool pg_folder_open(const char *data, struct pg_folder *f)
+{
+    char path[PG_PATH], real[PATH_MAX];
+    struct stat st;
+    f->lock_fd = f->log_fd = f->data_fd = -1;
+    if (!(data && data[0] ? absolute(data, path) : default_data(path)) || !make_folders(path))
+        return false;
+    if (!realpath(path, real) || stat(real, &st) != 0)
+        return log_failure("cannot open the folder %s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return log_failure("%s is not a folder", path);
+    if (strlen(real) >= LONGEST_DATA)
+        return log_failure("the data folder's path is longer than %d bytes", LONGEST_DATA);
+    strcpy(f->data, real);
+    pg_path(f->cluster, f->data, "cluster");
+    pg_path(f->log, f->data, "postgres.log");
+    pg_path(f->lock, f->data, "daybook.lock");
+    return choose_user(&f->user, &st) && claim(f, &st);
+}
+
+void pg_folder_close(struct pg_folder *f)
+{
+    if (f->log_fd >= 0)
+        close(f->log_fd);
+    if (f->lock_fd >= 0)
+        close(f->lock_fd); /* and with it goes the lock */
+    if (f->data_fd >= 0)
+        close(f->data_fd);
+    f->log_fd = f->lock_fd = f->data_fd = -1;
+}
+
+/* ---- the socket ---- */
+
+/* True when the folder is, or now becomes, the user's own and nobody else's. */
+static bool own_folder(const struct pg_folder *f, const char *path)
+{
+    struct stat st;
+    if (mkdir(path, 0700) == 0) {
+        if (f->user.step_down && lchown(path, f->user.uid, f->user.gid) != 0)
+            return false;
+    } else if (errno != EEXIST) {
+        return false;
+    }
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == f->user.uid &&
+           (st.st_mode & 077) == 0;
+}
+
+/* A name that the next start finds again, so that crashes leave no trail of folders. */
+static uint64_t path_hash(const char *path)
+{
+    uint64_t h = 14695981039346656037u;
+    for (; *path; path++)
+        h = (h ^ (unsigned char)*path) * 1099511628211u;
+    return h;
+}
+
+bool pg_folder_socket(struct pg_folder *f)
+{
+    enum { NAME = sizeof "/.s.PGSQL.5432" };
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *bases[] = { f->user.step_down              ? "/run"
+                            : runtime && runtime[0] == '/' ? runtime
+                                                           : "/tmp",
+                            "/tmp" };
+    int n = snprintf(f->socket, sizeof f->socket, "%s/socket", f->data);
+    /* PostgreSQL reads a list there: a comma or a quote would part it. */
+    if (f->data_fd < 0 && n + NAME <= PG_SOCKET_PATH && !strpbrk(f->data, ",\"") && own_folder(f, f->socket))
+        return true;
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        n = snprintf(f->socket, sizeof f->socket, "%s/daybook-%016" PRIx64, bases[i], path_hash(f->data));
+        if (n + NAME <= PG_SOCKET_PATH && !strpbrk(f->socket, ",\"") && own_folder(f, f->socket))
+            return true;
+    }
+    strcpy(f->socket, "/tmp/daybook-XXXXXX");
+    if (mkdtemp(f->socket) && (!f->user.step_down || lchown(f->socket, f->user.uid, f->user.gid) == 0))
+        return true;
+    return log_failure("cannot make a folder for PostgreSQL's socket in /tmp: %s", strerror(errno));
+}
