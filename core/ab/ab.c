@@ -135,7 +135,7 @@ static void put_in_blocks(struct ab_summing *s)
     double rest;
     memcpy(s->scratch, s->sorted, s->count * sizeof *s->scratch);
     if (s->block > 1)
-        s->count = ab_blocks(s->scratch, s->count, s->block, &s->seed, &rest);
+        s->count = ab_draw_blocks(s->scratch, s->count, s->block, &s->seed, &rest);
     s->off = s->block > 1 ? s->out.mean - sum(s->scratch, s->count) / (double)(s->count * s->block) : 0;
 }
 
@@ -148,7 +148,7 @@ bool ab_summing_step(struct ab_summing *s)
     if (!s->drawn)
         put_in_blocks(s);
     for (size_t draws = 0; draws < DRAWS && s->drawn < AB_RESAMPLES; draws += s->count)
-        s->means[s->drawn++] = ab_resample(s->scratch, s->count, &s->seed) / (double)s->block + s->off;
+        s->means[s->drawn++] = ab_draw_resample(s->scratch, s->count, &s->seed) / (double)s->block + s->off;
     if (s->drawn < AB_RESAMPLES)
         return false;
     ab_sort(s->means, AB_RESAMPLES, other);
@@ -192,8 +192,8 @@ static struct ab_draw in_blocks(double *values, size_t a_count, size_t b_count, 
     if (size < 2)
         return d;
     double rest;
-    d.drawn = ab_blocks(values, a_count, size, seed, &d.fixed);
-    size_t others = ab_blocks(values + a_count, b_count, size, seed, &rest);
+    d.drawn = ab_draw_blocks(values, a_count, size, seed, &d.fixed);
+    size_t others = ab_draw_blocks(values + a_count, b_count, size, seed, &rest);
     memmove(values + d.drawn, values + a_count, others * sizeof *values);
     d.count = d.drawn + others;
     return d;

@@ -55,7 +55,7 @@ static void show(struct ab_report *r)
     r->ordered = true;
 }
 
-void ab_order(struct ab_report *r)
+void ab_compute_order(struct ab_report *r)
 {
     for (int i = 0; i < LOOKS && r->looked_at < r->lessons.count; i++) {
         const int32_t number = (int32_t)r->looked_at++;
@@ -370,12 +370,12 @@ static bool correct_all(struct ab_report *r)
 static bool write_next(struct ab_report *r)
 {
     if (!r->at)
-        ab_write_head(r);
+        ab_json_head(r);
     if (r->at == r->shown) {
-        ab_write_tail(r);
+        ab_json_tail(r);
         return true;
     }
-    ab_write_revision(r, r->at++);
+    ab_json_revision(r, r->at++);
     return false;
 }
 

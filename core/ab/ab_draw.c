@@ -24,7 +24,7 @@ static size_t pick_half(uint64_t chance, size_t below)
     return (size_t)(chance * below >> 32);
 }
 
-size_t ab_blocks(double *values, size_t count, size_t size, uint64_t *seed, double *rest)
+size_t ab_draw_blocks(double *values, size_t count, size_t size, uint64_t *seed, double *rest)
 {
     const size_t blocks = count / size;
     for (size_t i = 0; i + 1 < count; i++) {
@@ -45,7 +45,7 @@ size_t ab_blocks(double *values, size_t count, size_t size, uint64_t *seed, doub
     return blocks;
 }
 
-double ab_resample(const double *values, size_t count, uint64_t *seed)
+double ab_draw_resample(const double *values, size_t count, uint64_t *seed)
 {
     double total = 0;
     for (size_t n = 0; n < count; n += 2) {

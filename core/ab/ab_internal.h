@@ -38,7 +38,7 @@ struct ab_names {
 };
 
 /* Its number; AB_NOTHING when it has none, unless it is to be added. */
-int32_t ab_name(struct arena *arena, struct ab_names *n, const char *text, bool add);
+int32_t ab_report_name(struct arena *arena, struct ab_names *n, const char *text, bool add);
 
 static inline struct ab_named *ab_named(const struct ab_names *n, int32_t number)
 {
@@ -153,12 +153,12 @@ static inline bool ab_enough(const struct ab_group *g)
 }
 
 /* The next piece of finding which revisions the answer has, in their order. */
-void ab_order(struct ab_report *r);
+void ab_compute_order(struct ab_report *r);
 /* The next piece of the computation; true: it is done. */
 bool ab_compute(struct ab_report *r);
 /* Writes what comes before the revisions, one of them, and what comes behind. */
-void ab_write_head(struct ab_report *r);
-void ab_write_revision(struct ab_report *r, size_t rank);
-void ab_write_tail(struct ab_report *r);
+void ab_json_head(struct ab_report *r);
+void ab_json_revision(struct ab_report *r, size_t rank);
+void ab_json_tail(struct ab_report *r);
 
 #endif

@@ -114,7 +114,7 @@ static void put_notes(struct buf *out, const struct ab_revision *v)
     buf_char(out, ']');
 }
 
-void ab_write_revision(struct ab_report *r, size_t rank)
+void ab_json_revision(struct ab_report *r, size_t rank)
 {
     const struct ab_revision *v = &r->revisions[rank];
     struct buf *out = &r->json;
@@ -133,7 +133,7 @@ void ab_write_revision(struct ab_report *r, size_t rank)
     buf_char(out, '}');
 }
 
-void ab_write_head(struct ab_report *r)
+void ab_json_head(struct ab_report *r)
 {
     struct buf *out = &r->json;
     buf_char(out, '{');
@@ -147,7 +147,7 @@ void ab_write_head(struct ab_report *r)
     buf_char(out, '[');
 }
 
-void ab_write_tail(struct ab_report *r)
+void ab_json_tail(struct ab_report *r)
 {
     buf_text(&r->json, "]}");
 }

@@ -45,7 +45,7 @@ static int32_t add_name(struct arena *arena, struct ab_names *n, const char *tex
     return number;
 }
 
-int32_t ab_name(struct arena *arena, struct ab_names *n, const char *text, bool add)
+int32_t ab_report_name(struct arena *arena, struct ab_names *n, const char *text, bool add)
 {
     if (n->count && is_same(ab_named(n, n->last)->text, text))
         return n->last;
@@ -105,10 +105,10 @@ void ab_report_trade(struct ab_report *r, const struct ab_trade *t)
         r->chunks = chunk;
     }
     struct ab_row *row = &r->chunks->rows[r->chunks->count++];
-    row->revision = ab_name(&r->arena, &r->lessons, t->lessons_hash, true);
-    row->keys[AB_ALL] = ab_name(&r->arena, &r->keys[AB_ALL], NULL, true);
-    row->keys[AB_BY_REGIME] = ab_name(&r->arena, &r->keys[AB_BY_REGIME], t->regime, true);
-    row->keys[AB_BY_SYMBOL] = ab_name(&r->arena, &r->keys[AB_BY_SYMBOL], t->symbol, true);
+    row->revision = ab_report_name(&r->arena, &r->lessons, t->lessons_hash, true);
+    row->keys[AB_ALL] = ab_report_name(&r->arena, &r->keys[AB_ALL], NULL, true);
+    row->keys[AB_BY_REGIME] = ab_report_name(&r->arena, &r->keys[AB_BY_REGIME], t->regime, true);
+    row->keys[AB_BY_SYMBOL] = ab_report_name(&r->arena, &r->keys[AB_BY_SYMBOL], t->symbol, true);
     memcpy(row->values, t->values, sizeof row->values);
     take_times(ab_times(&r->lessons, row->revision), t);
     r->trades++;
@@ -131,7 +131,7 @@ static void add_note_id(struct ab_report *r, struct ab_revision *v, const char *
 /* What the text of this hash is, if trades were made under it that are shown. */
 static struct ab_revision *shown_revision(struct ab_report *r, const char *hash)
 {
-    const int32_t number = r->shown ? ab_name(&r->arena, &r->lessons, hash, false) : AB_NOTHING;
+    const int32_t number = r->shown ? ab_report_name(&r->arena, &r->lessons, hash, false) : AB_NOTHING;
     const int32_t rank = number == AB_NOTHING ? AB_NOTHING : ab_times(&r->lessons, number)->rank;
     return rank == AB_NOTHING ? NULL : &r->revisions[rank];
 }
@@ -172,7 +172,7 @@ void ab_report_text(struct ab_report *r, const struct ab_note *n)
 {
     const size_t before = r->tried.count;
     struct ab_text *text = arena_zero(&r->texts_arena, sizeof *text);
-    text->source = ab_name(&r->arena, &r->tried, n->hash, true);
+    text->source = ab_report_name(&r->arena, &r->tried, n->hash, true);
     text->id = arena_text(&r->texts_arena, n->id);
     text->suppressed = n->suppressed;
     if (r->tried.count > before)
@@ -185,7 +185,7 @@ static void try_without(struct ab_report *r, const struct ab_text *t, slot_set l
 {
     char hash[LESSONS_HASH_SIZE];
     struct arena arena = { 0 };
-    const char *rest = note_without(&arena, t->text, left_out);
+    const char *rest = reflect_note_without(&arena, t->text, left_out);
     lessons_hash(rest, strlen(rest), hash);
     struct ab_revision *v = shown_revision(r, hash);
     if (v && !v->known)
@@ -229,7 +229,7 @@ void ab_report_compute(struct ab_report *r)
 bool ab_report_step(struct ab_report *r)
 {
     if (!r->ordered)
-        ab_order(r);
+        ab_compute_order(r);
     else if (r->first_text)
         recognise(r);
     else if (r->computing)

@@ -158,7 +158,7 @@ void time_text_short(int64_t us, char out[TIME_TEXT_SIZE])
     format(us, out, false);
 }
 
-int64_t time_day(int64_t us)
+int64_t time_text_day(int64_t us)
 {
     const int64_t day_us = INT64_C(86400000000);
     return us / day_us - (us % day_us < 0);

@@ -23,6 +23,6 @@ void time_text_full(int64_t us, char out[TIME_TEXT_SIZE]);
 void time_text_short(int64_t us, char out[TIME_TEXT_SIZE]);
 
 /* The number of its UTC day since 1970-01-01; before that below zero. */
-int64_t time_day(int64_t us);
+int64_t time_text_day(int64_t us);
 
 #endif

@@ -144,14 +144,14 @@ size_t embed_text_bytes(const char *text)
 
 size_t embed_pieces(const struct embed *e, struct embed_scratch *s, const char *text)
 {
-    return embed_cut(e, s, text, text + embed_text_bytes(text));
+    return embed_pieces_cut(e, s, text, text + embed_text_bytes(text));
 }
 
 void embed_text(const struct embed *e, struct embed_scratch *s, const char *text, float out[EMBED_DIM])
 {
     const char *end = text + embed_text_bytes(text);
     float *words = out + EMBED_WIDTH;
-    embed_encode(e, s, embed_cut(e, s, text, end), out);
+    embed_encoder_run(e, s, embed_pieces_cut(e, s, text, end), out);
     embed_words(e, text, end, words);
     if (vector_normalise(words, EMBED_WORD_DIM)) /* else they are zeros: the encoder speaks alone */
         for (size_t i = 0; i < EMBED_WORD_DIM; i++)

@@ -65,7 +65,7 @@ static void run_layer(const struct embed *e, const struct layer *l, struct embed
     dense(e, l->ffn_out, EMBED_INNER, s->wide, rows, s->h, EMBED_ADD);
 }
 
-void embed_encode(const struct embed *e, struct embed_scratch *s, size_t count, float out[EMBED_WIDTH])
+void embed_encoder_run(const struct embed *e, struct embed_scratch *s, size_t count, float out[EMBED_WIDTH])
 {
     for (size_t i = 0; i < count; i++)
         place_piece(e, i, s->pieces[i], s->x + i * EMBED_IN);

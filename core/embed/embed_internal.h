@@ -30,9 +30,9 @@ const uint32_t *embed_form(const struct embed *e, enum embed_section forms, uint
                            size_t *count);
 
 /* embed_pieces.c: the text up to `end` as pieces in s->pieces, 1 to 128 of them. */
-size_t embed_cut(const struct embed *e, struct embed_scratch *s, const char *text, const char *end);
+size_t embed_pieces_cut(const struct embed *e, struct embed_scratch *s, const char *text, const char *end);
 /* embed_encoder.c: `count` pieces of s->pieces as a vector of length 1. */
-void embed_encode(const struct embed *e, struct embed_scratch *s, size_t count, float out[EMBED_WIDTH]);
+void embed_encoder_run(const struct embed *e, struct embed_scratch *s, size_t count, float out[EMBED_WIDTH]);
 /* embed_words.c: the sum of the word vectors, by their weights; zeros when no word is known. */
 void embed_words(const struct embed *e, const char *text, const char *end, float out[EMBED_WORD_DIM]);
 

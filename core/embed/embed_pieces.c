@@ -146,7 +146,7 @@ static void find_ways(const struct embed *e, struct embed_scratch *s, size_t cou
     }
 }
 
-size_t embed_cut(const struct embed *e, struct embed_scratch *s, const char *text, const char *end)
+size_t embed_pieces_cut(const struct embed *e, struct embed_scratch *s, const char *text, const char *end)
 {
     const size_t count = normalise(e, s, text, end);
     find_ways(e, s, count);

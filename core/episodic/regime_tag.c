@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct regime_tag *regime_tags_find(const struct regime_tags *tags, const char *name)
+const struct regime_tag *regime_tag_find(const struct regime_tags *tags, const char *name)
 {
     for (size_t i = 0; i < tags->count; i++)
         if (strcmp(tags->items[i].name, name) == 0)

@@ -19,7 +19,7 @@ struct regime_tags {
 };
 
 /* The one of that name, or NULL. */
-const struct regime_tag *regime_tags_find(const struct regime_tags *tags, const char *name);
+const struct regime_tag *regime_tag_find(const struct regime_tags *tags, const char *name);
 
 /* Whether the values are the same: numbers by their value (1.50 is 15e-1), all else letter for letter. */
 bool regime_tag_same(const struct regime_tag *a, const struct regime_tag *b);

@@ -22,7 +22,7 @@ static bool is_low(struct decimal confidence)
 static void compare(struct rerun *r, const struct regime_tags *then, const struct regime_tags *now)
 {
     for (size_t i = 0; i < then->count && i < RERUN_TAGS_MOST; i++) {
-        const struct regime_tag *tag = &then->items[i], *current = regime_tags_find(now, tag->name);
+        const struct regime_tag *tag = &then->items[i], *current = regime_tag_find(now, tag->name);
         if (!current)
             r->unknown[r->unknown_count++] = tag->name;
         else if (!regime_tag_same(tag, current))

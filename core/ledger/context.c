@@ -2,7 +2,7 @@
 #include "core/ledger/context.h"
 
 #include "core/base/line_text.h"
-#include "core/base/money_text.h"
+#include "core/base/money.h"
 #include "core/base/time_text.h"
 #include "core/base/tokens.h"
 

@@ -1,5 +1,5 @@
 /* The context of a decision as JSON: the same facts as its text. */
-#include "core/base/money_text.h"
+#include "core/base/money.h"
 #include "core/ledger/context.h"
 #include "core/ledger/json_put.h"
 

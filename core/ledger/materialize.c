@@ -199,7 +199,7 @@ static void op_close(struct trade_op *op, const struct pair *pair, const struct 
     op->pnl_source = stated.given ? PNL_BROKER : PNL_COMPUTED;
     trade_close(&op->trade, mark, stated, tick->tick_us);
     op->realized = realized_since(pair->row, &op->trade);
-    op->trade.exit_reason = trade_exit_reason(&tick->intent, op->trade.symbol, op->flip);
+    op->trade.exit_reason = trade_label_exit(&tick->intent, op->trade.symbol, op->flip);
     op->trade.exit_snapshot_id = tick->snapshot_id;
 }
 
@@ -210,7 +210,7 @@ static void op_open(struct trade_op *op, const struct pair *pair, const struct t
     op->pnl_source = pair->position->realized_pnl_usd.given ? PNL_BROKER : PNL_COMPUTED;
     op->realized = op->trade.realized_pnl_usd.value;
     op->trade.entry_tick_us = tick->tick_us;
-    op->trade.entry_reason = trade_entry_reason(&tick->intent, op->trade.symbol);
+    op->trade.entry_reason = trade_label_entry(&tick->intent, op->trade.symbol);
     op->trade.entry_snapshot_id = tick->snapshot_id;
 }
 

@@ -111,6 +111,6 @@ enum materialize_status materialize(struct arena *arena, const struct trade *ope
 struct trade *materialize_open_rows(struct arena *arena, const struct materialized *m, size_t *count);
 
 /* The op as an answer of the API states it. */
-void trade_op_json(struct buf *out, const struct trade_op *op);
+void materialize_op_json(struct buf *out, const struct trade_op *op);
 
 #endif

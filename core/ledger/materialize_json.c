@@ -43,7 +43,7 @@ static void put_state(struct buf *out, const struct trade_op *op)
     json_put_decimal(out, "fees_usd", t->fees_usd);
 }
 
-void trade_op_json(struct buf *out, const struct trade_op *op)
+void materialize_op_json(struct buf *out, const struct trade_op *op)
 {
     buf_text(out, "{");
     json_put_text(out, "op", trade_op_names[op->kind]);

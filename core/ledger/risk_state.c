@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/line_text.h"
-#include "core/base/money_text.h"
+#include "core/base/money.h"
 #include "core/ledger/json_put.h"
 
 enum { RULE_CHARS = 40 };

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "core/base/line_text.h"
-#include "core/base/money_text.h"
+#include "core/base/money.h"
 #include "core/base/time_text.h"
 #include "core/ledger/regime.h"
 
@@ -69,7 +69,7 @@ static void put_time(struct buf *out, const struct situation *s)
 {
     if (!s->has_time)
         return;
-    const int64_t hour_us = INT64_C(3600000000), day = time_day(s->at_us);
+    const int64_t hour_us = INT64_C(3600000000), day = time_text_day(s->at_us);
     const int64_t weekday = ((day + 3) % 7 + 7) % 7, hour = (s->at_us - day * 24 * hour_us) / hour_us;
     buf_fmt(out, ", %s %" PRId64 "h UTC", weekdays[weekday], hour);
 }

@@ -5,28 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/base/buf.h"
-#include "core/base/decimal.h"
+#include "core/ledger/quantity.h"
 
 enum trade_side { TRADE_LONG, TRADE_SHORT, TRADE_SIDES };
 extern const char *const trade_side_names[TRADE_SIDES + 1]; /* NULL-terminated */
-
-/* A number with the text it came in: what is handed through keeps every digit, what is computed has none. */
-struct quantity {
-    struct decimal value;
-    const char *lexeme; /* NULL: derived, written canonically */
-    bool given;         /* false: there is no such number */
-};
-
-/* Of a JSON number; `given` unless it is too large or no number. An exponent and the sign of a zero are
- * written out, as the database will do: a row reads the same before and after it was stored. */
-enum decimal_read quantity_read(const char *lexeme, struct quantity *out);
-/* The same where the number comes from outside: an exponent is written out with every digit, also with more
- * than are computed with. */
-enum decimal_read quantity_take(struct arena *arena, const char *lexeme, struct quantity *out);
-struct quantity quantity_derived(struct decimal value);
-/* The lexeme, the canonical text, or null. */
-void quantity_json(struct buf *out, struct quantity q);
 
 /* Texts that are not known are NULL. */
 struct trade {

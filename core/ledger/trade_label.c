@@ -49,7 +49,7 @@ static bool flattened(const struct trade_intent *intent, const char *symbol)
            (action_of(intent->kind).flattens && is_of(intent, symbol) && !engine_is(intent, "rejected"));
 }
 
-const char *trade_exit_reason(const struct trade_intent *intent, const char *symbol, bool flip)
+const char *trade_label_exit(const struct trade_intent *intent, const char *symbol, bool flip)
 {
     struct action action = action_of(intent->kind);
     if (drives(intent, symbol) && (action.ends || (flip && action.begins)))
@@ -57,13 +57,13 @@ const char *trade_exit_reason(const struct trade_intent *intent, const char *sym
     return flattened(intent, symbol) ? EXIT_EXTERNAL_FLATTEN : EXIT_LIQUIDATED;
 }
 
-bool trade_is_executed_order(const struct trade_intent *intent)
+bool trade_label_is_executed_order(const struct trade_intent *intent)
 {
     struct action action = action_of(intent->kind);
     return (action.begins || action.ends) && engine_is(intent, "executed");
 }
 
-const char *trade_entry_reason(const struct trade_intent *intent, const char *symbol)
+const char *trade_label_entry(const struct trade_intent *intent, const char *symbol)
 {
     return drives(intent, symbol) && action_of(intent->kind).begins ? intent->reason : NULL;
 }

@@ -27,13 +27,13 @@ struct trade_intent {
  *   2. the engine's kind is flatten or external_flatten, or the action's is, which names this symbol or none
  *      and which the engine did not reject: "external_flatten";
  *   3. "liquidated": the position is gone and the agent did not do it. */
-const char *trade_exit_reason(const struct trade_intent *intent, const char *symbol, bool flip);
+const char *trade_label_exit(const struct trade_intent *intent, const char *symbol, bool flip);
 
 /* The agent proposed an order, of whatever kind, and the engine says that it executed it. */
-bool trade_is_executed_order(const struct trade_intent *intent);
+bool trade_label_is_executed_order(const struct trade_intent *intent);
 
 /* The entry reason: the action's reason when it drives the change and begins positions; else NULL: the
  * position appeared without the agent, and the ledger invents nothing. */
-const char *trade_entry_reason(const struct trade_intent *intent, const char *symbol);
+const char *trade_label_entry(const struct trade_intent *intent, const char *symbol);
 
 #endif

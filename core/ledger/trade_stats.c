@@ -85,7 +85,7 @@ static void name(struct trade_groups *g, struct trade_group *group, const char *
         group->key = NULL, group->room = 0;
 }
 
-struct trade_stats *trade_groups_find(struct trade_groups *g, const char *key)
+struct trade_stats *trade_stats_group(struct trade_groups *g, const char *key)
 {
     size_t low = 0, high = g->count;
     while (low < high) {

@@ -44,6 +44,6 @@ struct trade_groups {
 };
 
 /* The group of that key, new where there was none; NULL when it is not among the first ones. */
-struct trade_stats *trade_groups_find(struct trade_groups *g, const char *key);
+struct trade_stats *trade_stats_group(struct trade_groups *g, const char *key);
 
 #endif

@@ -207,7 +207,7 @@ static bool held_next(struct reflecting *r)
 {
     if (!weigh(r, &r->rest, 1))
         return false;
-    r->put += reflect_put_held(r->out, &r->rest);
+    r->put += reflect_slots_put_held(r->out, &r->rest);
     return true;
 }
 
@@ -219,8 +219,8 @@ static void begin_slot(struct reflecting *r)
     if (l->count < REFLECT_TRADES_MIN)
         return;
     if (!reflect_finders[r->slot]) {
-        r->put = reflect_put_kept(r->out, l);
-        r->next = reflect_gather_held(l, &r->rest) ? held_next : NULL;
+        r->put = reflect_slots_put_capture(r->out, l);
+        r->next = reflect_slots_gather_held(l, &r->rest) ? held_next : NULL;
         return;
     }
     r->all->count = 0;

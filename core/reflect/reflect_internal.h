@@ -45,9 +45,9 @@ typedef void reflect_finder(struct ledger *l, struct claims *all);
 extern reflect_finder *const reflect_finders[REFLECT_SLOTS];
 
 /* Exits: what winners kept of their best mark; gives how many claims it made. */
-size_t reflect_put_kept(struct buf *out, const struct ledger *l);
+size_t reflect_slots_put_capture(struct buf *out, const struct ledger *l);
 /* Losers that are held longer than winners, by what both were held. False: there are too few of either. */
-bool reflect_gather_held(struct ledger *l, struct claim *held);
-size_t reflect_put_held(struct buf *out, const struct claim *held);
+bool reflect_slots_gather_held(struct ledger *l, struct claim *held);
+size_t reflect_slots_put_held(struct buf *out, const struct claim *held);
 
 #endif

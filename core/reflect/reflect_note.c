@@ -69,7 +69,7 @@ static void cut_only(struct arena *arena, struct note_slot *slot, size_t excess)
     struct buf cut = { .arena = arena };
     line_text(&cut, slot->bullets->text, len > excess + CUT_CHARS ? len - excess : CUT_CHARS);
     slot->bullets->text = buf_string(&cut);
-    if (note_says_nothing(arena, slot->bullets->text))
+    if (reflect_note_read_is_empty(arena, slot->bullets->text))
         drop_last(slot);
 }
 
@@ -164,8 +164,8 @@ static const char *rule_detail(struct arena *arena, const char *rule)
     return buf_string(&out);
 }
 
-struct note_checked note_check(struct arena *arena, const char *said, const char *const *avoid,
-                               size_t avoid_count, slot_set suppressed)
+struct note_checked reflect_note_check(struct arena *arena, const char *said, const char *const *avoid,
+                                       size_t avoid_count, slot_set suppressed)
 {
     const size_t len = chars(said);
     if (len > NOTE_SAID_MAX)
@@ -175,7 +175,7 @@ struct note_checked note_check(struct arena *arena, const char *said, const char
     line_text(&line, said, 1);
     if (!line.len)
         return refused(NOTE_EMPTY, "nothing was said");
-    struct note note = note_read(arena, said);
+    struct note note = reflect_note_read(arena, said);
     const char *rule = quoted_rule(arena, said, &note, avoid, avoid_count);
     if (rule)
         return refused(NOTE_QUOTES_AVOID_RULE, rule_detail(arena, rule));
@@ -200,7 +200,7 @@ static int heading_slot(const char *line, size_t len)
     return -1;
 }
 
-const char *note_without(struct arena *arena, const char *text, slot_set suppressed)
+const char *reflect_note_without(struct arena *arena, const char *text, slot_set suppressed)
 {
     struct buf out = { .arena = arena };
     bool drops = false, dropped = false;
@@ -248,9 +248,10 @@ static size_t put_others(struct buf *out, const char *key, const struct note_slo
     return kept;
 }
 
-void note_diff_json(struct buf *out, const char *before, const char *after)
+void reflect_note_diff_json(struct buf *out, const char *before, const char *after)
 {
-    const struct note old = note_read(out->arena, before ? before : ""), new = note_read(out->arena, after);
+    const struct note old = reflect_note_read(out->arena, before ? before : ""),
+                      new = reflect_note_read(out->arena, after);
     buf_char(out, '{');
     for (int i = 0; i < REFLECT_SLOTS; i++) {
         buf_json_key(out, reflect_slot_names[i]);
@@ -263,7 +264,7 @@ void note_diff_json(struct buf *out, const char *before, const char *after)
     buf_char(out, '}');
 }
 
-const char *note_segment(struct arena *arena, const char *text)
+const char *reflect_note_segment(struct arena *arena, const char *text)
 {
     struct buf out = { .arena = arena };
     if (!text || !*text)

@@ -38,18 +38,18 @@ struct note_checked {
  * quoted when its words stand in what was said in their order, whatever the white space, punctuation and case
  * between and in them; one that is a bare name ("DOGE", "ETH-PERP") only when it is all that a bullet says,
  * as a lesson may have to name it. */
-struct note_checked note_check(struct arena *arena, const char *said, const char *const *avoid,
-                               size_t avoid_count, slot_set suppressed);
+struct note_checked reflect_note_check(struct arena *arena, const char *said, const char *const *avoid,
+                                       size_t avoid_count, slot_set suppressed);
 
 /* A kept text without these slots. */
-const char *note_without(struct arena *arena, const char *text, slot_set suppressed);
+const char *reflect_note_without(struct arena *arena, const char *text, slot_set suppressed);
 
 /* What of `before` (NULL: there was none) is not in `after`, and the other way round, slot by slot:
  * {"entry_timing":{"added":[…],"removed":[…],"kept":1},…}. */
-void note_diff_json(struct buf *out, const char *before, const char *after);
+void reflect_note_diff_json(struct buf *out, const char *before, const char *after);
 
 /* The segment of a system prompt: a block with the line that says what lessons are, and the lessons; "" when
  * the text is NULL or "". */
-const char *note_segment(struct arena *arena, const char *text);
+const char *reflect_note_segment(struct arena *arena, const char *text);
 
 #endif

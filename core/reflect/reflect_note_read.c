@@ -142,7 +142,7 @@ static bool is_bare_heading(struct arena *arena, const char *line)
     return h.slot >= 0 && !*h.rest;
 }
 
-bool note_says_nothing(struct arena *arena, const char *bullet)
+bool reflect_note_read_is_empty(struct arena *arena, const char *bullet)
 {
     const char *words = phrase_words(arena, bullet);
     return !phrase_has_words(words) || strcmp(words, phrase_words(arena, reflect_no_pattern)) == 0 ||
@@ -176,7 +176,7 @@ static void end_bullet(struct reader *r)
         return;
     struct buf text = { .arena = r->arena };
     untagged_text(&text, skip_marks(buf_string(&r->bullet)));
-    if (!note_says_nothing(r->arena, buf_string(&text)))
+    if (!reflect_note_read_is_empty(r->arena, buf_string(&text)))
         add_bullet(r, text.data);
     r->bullet = (struct buf){ .arena = r->arena };
     r->inside = false;
@@ -240,7 +240,7 @@ static void read_line(struct reader *r, const char *line)
     }
 }
 
-struct note note_read(struct arena *arena, const char *text)
+struct note reflect_note_read(struct arena *arena, const char *text)
 {
     struct reader r = { .arena = arena, .slot = -1, .bullet = { .arena = arena } };
     for (int i = 0; i < REFLECT_SLOTS; i++)

@@ -20,9 +20,9 @@ struct note {
 };
 
 /* Bullets that say nothing (no words, a heading, reflect_no_pattern) are left out. */
-struct note note_read(struct arena *arena, const char *text);
+struct note reflect_note_read(struct arena *arena, const char *text);
 
 /* True for what would be left out. */
-bool note_says_nothing(struct arena *arena, const char *bullet);
+bool reflect_note_read_is_empty(struct arena *arena, const char *bullet);
 
 #endif

@@ -113,7 +113,7 @@ static void put_rules(struct buf *out, const char *const *avoid, size_t count)
 static void put_lessons(struct buf *out, const char *lessons, slot_set suppressed)
 {
     buf_text(out, "\n<active_lessons>\n");
-    const char *text = lessons ? note_without(out->arena, lessons, suppressed) : "";
+    const char *text = lessons ? reflect_note_without(out->arena, lessons, suppressed) : "";
     put_lines(out, *text ? text : "(none yet)");
     buf_text(out, "</active_lessons>\n");
 }
@@ -144,22 +144,22 @@ static void put_trade(struct buf *out, const struct reflect_trade *t)
     buf_char(out, ' ');
     untagged_quoted(out, t->symbol, REFLECT_SYMBOL_MAX);
     buf_fmt(out, " %s size=", t->side && strcmp(t->side, "short") == 0 ? "short" : "long");
-    reflect_put_usd(out, t->size_usd);
+    reflect_summary_put_usd(out, t->size_usd);
     if (t->leverage > 0)
         buf_fmt(out, " leverage=%gx", t->leverage);
     buf_text(out, " net=");
-    reflect_put_change(out, t->net_usd);
+    reflect_summary_put_change(out, t->net_usd);
     if (t->size_usd > 0) {
         buf_text(out, " (");
-        reflect_put_percent(out, 100 * t->net_usd / t->size_usd);
+        reflect_summary_put_percent(out, 100 * t->net_usd / t->size_usd);
         buf_char(out, ')');
     }
     buf_text(out, " fees=");
-    reflect_put_usd(out, t->fees_usd);
+    reflect_summary_put_usd(out, t->fees_usd);
     buf_text(out, " mfe=");
-    reflect_put_change(out, t->mfe_usd);
+    reflect_summary_put_change(out, t->mfe_usd);
     buf_text(out, " mae=");
-    reflect_put_change(out, t->mae_usd);
+    reflect_summary_put_change(out, t->mae_usd);
     buf_fmt(out, " held=%.0fm", t->minutes);
     if (t->regime) {
         buf_text(out, " regime=");

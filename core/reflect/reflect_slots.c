@@ -30,7 +30,7 @@ static void entry_timing(struct ledger *l, struct claims *all)
     int *hours = arena_alloc(l->arena, (l->count + 1) * sizeof *hours);
     int *weekdays = arena_alloc(l->arena, (l->count + 1) * sizeof *weekdays);
     for (size_t i = 0; i < l->count; i++) {
-        const int64_t us = l->trades[i]->entry_us, hour = INT64_C(3600000000), day = time_day(us);
+        const int64_t us = l->trades[i]->entry_us, hour = INT64_C(3600000000), day = time_text_day(us);
         hours[i] = (int)((us - day * HOURS * hour) / hour);
         weekdays[i] = (int)((day % WEEKDAYS + WEEKDAYS) % WEEKDAYS);
     }
@@ -137,7 +137,7 @@ static double coin_p(size_t count, size_t tosses)
  * cases, 0.61 on average. Winners that keep less were left late. */
 static const double random_half = 2.0 / 3, random_mean = 0.61;
 
-size_t reflect_put_kept(struct buf *out, const struct ledger *l)
+size_t reflect_slots_put_capture(struct buf *out, const struct ledger *l)
 {
     size_t winners = 0, above = 0;
     double kept = 0;
@@ -160,7 +160,7 @@ size_t reflect_put_kept(struct buf *out, const struct ledger *l)
     return 1;
 }
 
-bool reflect_gather_held(struct ledger *l, struct claim *held)
+bool reflect_slots_gather_held(struct ledger *l, struct claim *held)
 {
     *held = (struct claim){ 0 };
     for (size_t i = 0; i < l->count; i++)
@@ -175,7 +175,7 @@ bool reflect_gather_held(struct ledger *l, struct claim *held)
     return true;
 }
 
-size_t reflect_put_held(struct buf *out, const struct claim *held)
+size_t reflect_slots_put_held(struct buf *out, const struct claim *held)
 {
     if (held->other_value < 1.5 * held->value || held->p >= reflect_claim_p / 2)
         return 0;

@@ -17,17 +17,17 @@ static const char *sign(double value)
     return fabs(value) < 0.005 ? "" : value < 0 ? "-" : "+";
 }
 
-void reflect_put_usd(struct buf *out, double usd)
+void reflect_summary_put_usd(struct buf *out, double usd)
 {
     buf_fmt(out, "%s$%.2f", *sign(usd) == '-' ? "-" : "", fabs(usd));
 }
 
-void reflect_put_change(struct buf *out, double usd)
+void reflect_summary_put_change(struct buf *out, double usd)
 {
     buf_fmt(out, "%s$%.2f", sign(usd), fabs(usd));
 }
 
-void reflect_put_percent(struct buf *out, double percent)
+void reflect_summary_put_percent(struct buf *out, double percent)
 {
     buf_fmt(out, "%s%.2f%%", sign(percent), fabs(percent));
 }
@@ -63,10 +63,10 @@ static void tally_join(struct tally *t, const struct tally *other)
 static void put_tally(struct buf *out, const struct tally *t)
 {
     buf_fmt(out, ": n=%zu, won %.1f%%, net ", t->count, 100 * (double)t->won / (double)t->count);
-    reflect_put_change(out, t->net_usd);
+    reflect_summary_put_change(out, t->net_usd);
     if (t->sized) {
         buf_text(out, ", mean return on size ");
-        reflect_put_percent(out, t->returns / (double)t->sized);
+        reflect_summary_put_percent(out, t->returns / (double)t->sized);
     }
     buf_char(out, '\n');
 }
@@ -155,7 +155,7 @@ static void put_hours(struct buf *out, const struct reflect_trade *trades, size_
     struct tally blocks[BLOCKS] = { 0 };
     const int64_t hour = INT64_C(3600000000);
     for (size_t i = 0; i < count; i++) {
-        const int64_t of_day = trades[i].entry_us - time_day(trades[i].entry_us) * 24 * hour;
+        const int64_t of_day = trades[i].entry_us - time_text_day(trades[i].entry_us) * 24 * hour;
         tally_add(&blocks[of_day / hour / BLOCK_HOURS], &trades[i]);
     }
     for (int i = 0; i < BLOCKS; i++)

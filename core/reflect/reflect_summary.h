@@ -13,8 +13,8 @@ enum { REFLECT_SYMBOL_MAX = 64 }; /* characters of a symbol or a regime */
 void reflect_summary(struct buf *out, const struct reflect_trade *trades, size_t count, size_t groups_max);
 
 /* $1250.00; +$28.40, -$9.70, $0.00; +1.14%, 0.00%: never a zero with a sign. */
-void reflect_put_usd(struct buf *out, double usd);
-void reflect_put_change(struct buf *out, double usd);
-void reflect_put_percent(struct buf *out, double percent);
+void reflect_summary_put_usd(struct buf *out, double usd);
+void reflect_summary_put_change(struct buf *out, double usd);
+void reflect_summary_put_percent(struct buf *out, double percent);
 
 #endif

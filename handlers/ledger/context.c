@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "core/base/money_text.h"
+#include "core/base/money.h"
 #include "core/base/time_text.h"
 #include "core/base/tokens.h"
 #include "core/ledger/json_put.h"
@@ -100,7 +100,7 @@ static struct risk_state risk_of(struct call *c, const struct rows *r, int64_t n
     if (!rows_text(r, 0, "tick_at"))
         return risk;
     risk.losing_closes = strtoll(rows_text(r, 0, "losing_closes"), NULL, 10);
-    if (time_day(time_us(c, r, "tick_at")) != time_day(now_us))
+    if (time_text_day(time_us(c, r, "tick_at")) != time_text_day(now_us))
         return risk;
     risk.executed_today = strtoll(rows_text(r, 0, "executed_today"), NULL, 10);
     risk.has_pnl_today = true;
@@ -157,7 +157,7 @@ static struct context_lessons lessons_of(struct call *c, const struct rows *r)
     if (!text || in->lessons[0] == 'f')
         return (struct context_lessons){ 0 };
     return (struct context_lessons){
-        .text = note_segment(&c->arena, text),
+        .text = reflect_note_segment(&c->arena, text),
         .note_id = rows_text(r, 0, "note_id"),
         .scope = rows_text(r, 0, "note_scope"),
         .hash = rows_text(r, 0, "lessons_hash"),

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/money_text.h"
+#include "core/base/money.h"
 #include "core/base/time_text.h"
 #include "core/ledger/json_put.h"
 #include "core/ledger/situation.h"
@@ -109,12 +109,13 @@ enum err ledger_load(struct call *c, const char *deployment_id, const char *tick
 static void count_session(struct ledger *l, const struct tick *tick, const struct materialized *m,
                           struct decimal equity)
 {
-    if (l->last_tick_us == MATERIALIZE_NO_TICK || time_day(tick->tick_us) != time_day(l->last_tick_us)) {
+    if (l->last_tick_us == MATERIALIZE_NO_TICK ||
+        time_text_day(tick->tick_us) != time_text_day(l->last_tick_us)) {
         l->day_start_equity = equity;
         l->realized_today = decimal_from_int(0);
         l->executed_today = 0;
     }
-    l->executed_today += trade_is_executed_order(&tick->intent);
+    l->executed_today += trade_label_is_executed_order(&tick->intent);
     for (size_t i = 0; i < m->op_count; i++) {
         const struct trade_op *op = &m->ops[i];
         l->realized_today = decimal_add(l->realized_today, op->realized);
@@ -131,8 +132,8 @@ static bool is_reflection_due(const struct ledger *l, int64_t tick_us, int64_t c
     if (strcmp(l->cadence, "per_n_trades") == 0)
         return after / l->every_n_trades > before / l->every_n_trades;
     if (strcmp(l->cadence, "daily") == 0)
-        return after > 0 &&
-               (l->reflected_us == MATERIALIZE_NO_TICK || time_day(tick_us) != time_day(l->reflected_us));
+        return after > 0 && (l->reflected_us == MATERIALIZE_NO_TICK ||
+                             time_text_day(tick_us) != time_text_day(l->reflected_us));
     return false;
 }
 

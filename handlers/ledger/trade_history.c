@@ -240,7 +240,7 @@ static enum err stats_page(struct call *c, struct walk *w, const struct rows *r,
         };
         trade_stats_add(&t->total, &result);
         struct trade_stats *group =
-            t->grouped ? trade_groups_find(&t->groups, rows_text(r, row, "key")) : NULL;
+            t->grouped ? trade_stats_group(&t->groups, rows_text(r, row, "key")) : NULL;
         if (group)
             trade_stats_add(group, &result);
     }

@@ -41,7 +41,7 @@ void trade_ops_json(struct buf *out, const struct materialized *m)
     for (size_t i = 0; i < m->op_count; i++) {
         if (i)
             buf_char(out, ',');
-        trade_op_json(out, &m->ops[i]);
+        materialize_op_json(out, &m->ops[i]);
     }
     buf_char(out, ']');
 }

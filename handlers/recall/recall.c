@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/money_text.h"
+#include "core/base/money.h"
 #include "core/base/time_text.h"
 #include "handlers/routes.h"
 #include "server/embedder.h"

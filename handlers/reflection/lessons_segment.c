@@ -39,14 +39,14 @@ static struct segment segment_of(struct call *c, const struct rows *r)
     if (!s.note_id)
         return s;
     s.suppressed |= slots_listed(rows_text(r, 0, "suppressed"));
-    const char *lessons = note_without(&c->arena, rows_text(r, 0, "lessons_text"), asked);
+    const char *lessons = reflect_note_without(&c->arena, rows_text(r, 0, "lessons_text"), asked);
     if (!*lessons)
         return s;
     char *hash = arena_alloc(&c->arena, LESSONS_HASH_SIZE);
     lessons_hash(lessons, strlen(lessons), hash);
     s.lessons = lessons;
     s.hash = hash;
-    s.text = note_segment(&c->arena, lessons);
+    s.text = reflect_note_segment(&c->arena, lessons);
     return s;
 }
 

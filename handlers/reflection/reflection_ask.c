@@ -277,7 +277,7 @@ static enum err ask_model(struct call *c, struct reflection *r, struct llm_answe
 
 static void judge(struct call *c, struct reflection *r, const char *said, bool truncated)
 {
-    const struct note_checked note = note_check(&c->arena, said, r->avoid, r->avoid_count, r->slots);
+    const struct note_checked note = reflect_note_check(&c->arena, said, r->avoid, r->avoid_count, r->slots);
     if (note.verdict != NOTE_GOOD) {
         const char *cut = truncated ? "it was cut off at the most tokens it may have; " : "";
         came_of(c, r, "rejected", note_verdict_names[note.verdict],

@@ -47,7 +47,7 @@ static void put_with_diff(struct buf *out, const struct rows *r, int row)
     rows_json(out, r, row);
     out->len--; /* the brace */
     buf_json_key(out, "diff");
-    note_diff_json(out, rows_text(r, row, "_previous_text"), rows_text(r, row, "lessons_text"));
+    reflect_note_diff_json(out, rows_text(r, row, "_previous_text"), rows_text(r, row, "lessons_text"));
     buf_char(out, '}');
 }
 

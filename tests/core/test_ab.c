@@ -75,10 +75,10 @@ START_TEST(draws_stay_inside)
             double *values = room + 1, total = 0, rest, half = (double)(count / 2);
             for (size_t i = 0; i < 66; i++)
                 room[i] = i == 0 || i > count ? NAN : 1;
-            HOLDS(ab_resample(values, count, &seed) == 1);
+            HOLDS(ab_draw_resample(values, count, &seed) == 1);
             const struct ab_draw d = { values, count, count / 2, 0.5 };
             HOLDS(ab_draw(&d, &seed) == half + 0.5);
-            const size_t blocks = ab_blocks(values, count, 3, &seed, &rest);
+            const size_t blocks = ab_draw_blocks(values, count, 3, &seed, &rest);
             for (size_t i = 0; i < blocks; i++)
                 total += values[i];
             HOLDS(blocks == count / 3 && total == (double)(3 * blocks) && rest == (double)(count % 3));

@@ -1,6 +1,6 @@
 /* The context of a decision: its sections, its budget, its JSON. */
 #include "core/base/line_text.h"
-#include "core/base/money_text.h"
+#include "core/base/money.h"
 #include "core/base/tokens.h"
 #include "core/ledger/context.h"
 #include "tests/core/unit.h"

@@ -52,7 +52,7 @@ static void put_result(struct buf *out, enum materialize_status status, const st
         buf_text(out, "=\tnothing\n");
     for (size_t i = 0; i < m->op_count; i++) {
         struct buf op = { .arena = &arena };
-        trade_op_json(&op, &m->ops[i]);
+        materialize_op_json(&op, &m->ops[i]);
         buf_fmt(out, "=\t%s\n", buf_string(&op));
     }
     for (size_t i = 0; i < m->stray_count; i++)

@@ -265,7 +265,7 @@ static const char *ops_text(const struct materialized *m)
 {
     struct buf out = { .arena = &arena };
     for (size_t i = 0; i < m->op_count; i++)
-        trade_op_json(&out, &m->ops[i]);
+        materialize_op_json(&out, &m->ops[i]);
     return buf_string(&out);
 }
 

@@ -36,7 +36,7 @@ static int count_bullets(const char *lines)
 /* What the reflector writes is in the form that notes are kept in. */
 static void check_form(struct arena *arena, const char *note)
 {
-    struct note_checked checked = note_check(arena, note, NULL, 0, 0);
+    struct note_checked checked = reflect_note_check(arena, note, NULL, 0, 0);
     HOLDS(checked.verdict == NOTE_GOOD && strcmp(checked.text, note) == 0);
 }
 

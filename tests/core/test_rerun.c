@@ -91,9 +91,9 @@ START_TEST(a_name_is_found_whole)
     static const struct regime_tag items[] = { { "rates_us", REGIME_TAG_TEXT, "a" },
                                                { "rates", REGIME_TAG_TEXT, "b" } };
     const struct regime_tags tags = { 2, items };
-    ck_assert_str_eq(regime_tags_find(&tags, "rates")->text, "b");
-    ck_assert_ptr_null(regime_tags_find(&tags, "rate"));
-    ck_assert_ptr_null(regime_tags_find(&tags, "Rates"));
+    ck_assert_str_eq(regime_tag_find(&tags, "rates")->text, "b");
+    ck_assert_ptr_null(regime_tag_find(&tags, "rate"));
+    ck_assert_ptr_null(regime_tag_find(&tags, "Rates"));
 }
 END_TEST
 

@@ -120,12 +120,12 @@ END_TEST
 START_TEST(a_day_is_that_of_utc)
 {
     const int64_t day = INT64_C(86400000000);
-    ck_assert_int_eq(time_day(0), 0);
-    ck_assert_int_eq(time_day(day - 1), 0);
-    ck_assert_int_eq(time_day(day), 1);
-    ck_assert_int_eq(time_day(-1), -1);
-    ck_assert_int_eq(time_day(-day), -1);
-    ck_assert_int_eq(time_day(-day - 1), -2);
+    ck_assert_int_eq(time_text_day(0), 0);
+    ck_assert_int_eq(time_text_day(day - 1), 0);
+    ck_assert_int_eq(time_text_day(day), 1);
+    ck_assert_int_eq(time_text_day(-1), -1);
+    ck_assert_int_eq(time_text_day(-day), -1);
+    ck_assert_int_eq(time_text_day(-day - 1), -2);
 }
 END_TEST
 

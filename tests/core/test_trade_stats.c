@@ -92,7 +92,7 @@ START_TEST(groups_are_in_order_with_the_nameless_last)
     struct trade_groups g = { .arena = &arena };
     static const char *const keys[] = { "ETH", NULL, "BTC", "eth", "ETH", "", NULL };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        trade_groups_find(&g, keys[i])->count++;
+        trade_stats_group(&g, keys[i])->count++;
     static const char *const order[] = { "", "BTC", "ETH", "eth", NULL };
     ck_assert_uint_eq(g.count, 5);
     for (size_t i = 0; i < 5; i++)
@@ -113,7 +113,7 @@ START_TEST(of_too_many_groups_the_first_ones_stay)
         for (int i = 0; i < 6001; i++) {
             char key[32];
             snprintf(key, sizeof key, "k%05d", 3000 - i * step % 3001);
-            struct trade_stats *s = trade_groups_find(&g, key);
+            struct trade_stats *s = trade_stats_group(&g, key);
             if (s)
                 s->count++;
         }

@@ -11,7 +11,7 @@ static struct embed_scratch scratch;
 
 static void check_pieces(const char *text, const char *end)
 {
-    size_t count = embed_cut(&embed, &scratch, text, end);
+    size_t count = embed_pieces_cut(&embed, &scratch, text, end);
     HOLDS(count >= 1 && count <= EMBED_MOST_PIECES);
     for (size_t i = 0; i < count; i++) {
         HOLDS(scratch.pieces[i] < EMBED_PIECES);

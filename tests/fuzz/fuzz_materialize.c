@@ -72,7 +72,7 @@ static void check_ops(const struct materialized *m, struct arena *arena)
     for (size_t i = 0; i < m->op_count; i++) {
         const struct trade_op *op = &m->ops[i], *before = i > 0 ? op - 1 : NULL;
         struct buf json = { .arena = arena };
-        trade_op_json(&json, op);
+        materialize_op_json(&json, op);
         HOLDS(utf8_check(json.data, json.len) == json.len);
         HOLDS(trade_is_valid(&op->trade));
         HOLDS(decimal_sign(op->trade.mfe_usd) >= 0 && decimal_sign(op->trade.mae_usd) <= 0);

@@ -44,33 +44,33 @@ static void check_kept(struct arena *arena, const char *text, const char *const 
     HOLDS(utf8_check(text, len) == len && utf8_count(text, len) <= NOTE_CHARS_MAX);
     HOLDS(!strpbrk(text, "<\"\r\t\v\f") && (len || suppressed == ALL_SLOTS));
     check_lines(text);
-    const struct note_checked again = note_check(arena, text, avoid, 1, suppressed);
+    const struct note_checked again = reflect_note_check(arena, text, avoid, 1, suppressed);
     HOLDS(!len ||
           again.verdict == NOTE_QUOTES_AVOID_RULE || /* what was cut out may bring its words together */
           (again.verdict == NOTE_GOOD && strcmp(again.text, text) == 0));
     for (int i = 0; i < REFLECT_SLOTS; i++)
         HOLDS(count_of(text, reflect_slot_headings[i]) >= !(suppressed >> i & 1));
-    const char *segment = note_segment(arena, text);
+    const char *segment = reflect_note_segment(arena, text);
     HOLDS(count_of(segment, "<") == (len ? 2 : 0));
 }
 
 static void check_without(struct arena *arena, const char *text, slot_set some, slot_set others)
 {
-    const char *both = note_without(arena, text, some | others);
-    HOLDS(strcmp(note_without(arena, note_without(arena, text, some), others), both) == 0);
-    HOLDS(strcmp(note_without(arena, text, 0), text) == 0);
+    const char *both = reflect_note_without(arena, text, some | others);
+    HOLDS(strcmp(reflect_note_without(arena, reflect_note_without(arena, text, some), others), both) == 0);
+    HOLDS(strcmp(reflect_note_without(arena, text, 0), text) == 0);
     HOLDS(strlen(both) <= strlen(text));
 }
 
 static void check_diff(struct arena *arena, const char *before, const char *after)
 {
     struct buf out = { .arena = arena }, same = { .arena = arena }, first = { .arena = arena };
-    note_diff_json(&out, before, after);
+    reflect_note_diff_json(&out, before, after);
     HOLDS(utf8_check(out.data, out.len) == out.len && out.data[out.len - 1] == '}');
     HOLDS(count_of(buf_string(&out), "\"kept\":") >= REFLECT_SLOTS);
-    note_diff_json(&same, after, after);
+    reflect_note_diff_json(&same, after, after);
     HOLDS(count_of(buf_string(&same), "\"added\":[],\"removed\":[]") == REFLECT_SLOTS);
-    note_diff_json(&first, NULL, after);
+    reflect_note_diff_json(&first, NULL, after);
     HOLDS(count_of(buf_string(&first), "\"removed\":[],\"kept\":0") >= REFLECT_SLOTS);
 }
 
@@ -98,13 +98,13 @@ static void check(struct arena *arena, const char *rule, const char *before, con
 {
     const char *const avoid[] = { rule };
     const slot_set suppressed = (slot_set)sets & ALL_SLOTS, others = (slot_set)(sets >> 2) & ALL_SLOTS;
-    const struct note_checked got = note_check(arena, said, avoid, 1, suppressed);
+    const struct note_checked got = reflect_note_check(arena, said, avoid, 1, suppressed);
     HOLDS(got.verdict == NOTE_GOOD ? got.text && !got.detail : !got.text && got.detail);
     HOLDS(!got.detail || utf8_check(got.detail, strlen(got.detail)) == strlen(got.detail));
     if (got.text) {
         check_kept(arena, got.text, avoid, suppressed);
         check_without(arena, got.text, suppressed, others);
-        HOLDS(strcmp(note_without(arena, got.text, suppressed), got.text) == 0);
+        HOLDS(strcmp(reflect_note_without(arena, got.text, suppressed), got.text) == 0);
     }
     check_without(arena, said, suppressed, others);
     check_diff(arena, before, said);

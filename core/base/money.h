@@ -1,6 +1,6 @@
 /* Prices, dollars and percentages as people and prompts read them. */
-#ifndef DAYBOOK_CORE_BASE_MONEY_TEXT_H
-#define DAYBOOK_CORE_BASE_MONEY_TEXT_H
+#ifndef DAYBOOK_CORE_BASE_MONEY_H
+#define DAYBOOK_CORE_BASE_MONEY_H
 
 #include "core/base/buf.h"
 #include "core/base/decimal.h"

@@ -1,5 +1,5 @@
 /* Prices, dollars and percentages as people and prompts read them. */
-#include "core/base/money_text.h"
+#include "core/base/money.h"
 
 /* The digits of a number without sign, with a comma before every three of those before the point. */
 static void put_grouped(struct buf *out, const char *text)
