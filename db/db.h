@@ -3,6 +3,7 @@
 #define DAYBOOK_DB_DB_H
 
 #include "core/base/cursor.h"
+#include "db/column.h"
 #include "db/statement.h"
 #include "server/call.h"
 
@@ -35,9 +36,17 @@ enum err db_one(struct call *c, const struct statement *st,
                 struct rows **rows) must_check; /* ERR_NOT_FOUND: no row */
 enum err db_run(struct call *c, const struct statement *st) must_check;
 
+/* What server/dispatch/query.c makes queries of: the values of the statement's parameters, in their order.
+ * The first is for calls that wait, and its rows live in `arena`. The second returns at once; `done` takes
+ * the rows (NULL unless `err` is OK). */
+enum err db_values(struct call *c, const struct statement *st, const char *const *values, struct arena *arena,
+                   struct rows **rows) must_check;
+enum err db_send(struct call *c, const struct statement *st, const char *const *values,
+                 void (*done)(struct call *c, struct rows *r, enum err err)) must_check;
+
 /* Runs `body` in one transaction: commits when it returns OK, else rolls back. Serialization failures and
  * deadlocks run it again. Inside another transaction it is part of that one. */
-enum err db_tx(struct call *c, enum err (*body)(struct call *c)) must_check;
+enum err db_tx(struct call *c, enum err (*body)(struct call *c, void *arg), void *arg) must_check;
 /* A point to return to inside a transaction. */
 enum err db_savepoint(struct call *c) must_check;
 enum err db_undo_to_savepoint(struct call *c) must_check;
@@ -52,6 +61,15 @@ void db_step_begin(struct call *c, struct db_step *step);
 void db_step_end(struct call *c, struct db_step *step);
 
 int rows_count(const struct rows *r);
+/* Says where the columns of a set stand in these rows; without it no handle can be used. */
+void rows_bind(struct rows *r, const struct column_map *map);
+/* The value as text, NULL for null. A handle of another set than the rows' ends the process. */
+const char *row_text(const struct rows *r, int row, const struct column *column);
+size_t row_bytes(const struct rows *r, int row, const struct column *column); /* its length */
+/* The cursor that stands after this row (columns _cursor_1 and _cursor_2), as values of a field. */
+void row_cursor(const struct rows *r, int row, struct arena *arena, struct cursor_values *values);
+/* A timestamp as answers show it, without quotes. */
+const char *row_time(const struct rows *r, int row, const struct column *column, struct arena *arena);
 /* The value as text, NULL for null. The column must exist. */
 const char *rows_text(const struct rows *r, int row, const char *column);
 size_t rows_bytes(const struct rows *r, int row, const char *column); /* its length */

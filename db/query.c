@@ -67,7 +67,7 @@ static void reply_done(struct op *op, PGresult *result, enum err err)
     struct call *c = op->user;
     c->op = NULL;
     if (err == OK)
-        err = rows_reply(c, op->render, op->statement, rows_keep(c, op, result));
+        err = rows_reply(c, op->render, op->statement, rows_keep(c, op, result, &c->arena));
     if (err != OK || !c->op) /* else what it found led to another statement */
         call_answer(c, err);
 }
@@ -95,6 +95,32 @@ static enum err reply_with(struct call *c, const struct statement *st, struct re
     else
         op_free(c->loop->db, op);
     return err;
+}
+
+static void send_done(struct op *op, PGresult *result, enum err err)
+{
+    struct call *c = op->user;
+    c->op = NULL;
+    c->rows_done(c, err == OK ? rows_keep(c, op, result, &c->arena) : NULL, err);
+}
+
+enum err db_send(struct call *c, const struct statement *st, const char *const *values,
+                 void (*done)(struct call *c, struct rows *r, enum err err))
+{
+    struct op *op = op_new(c->loop->db);
+    op->statement = st;
+    op->values = values;
+    op->done = send_done;
+    op->user = c;
+    op->writes = op->alone = st->lane == LANE_WRITE;
+    enum err err = lane_send(c->loop->db, op);
+    if (err != OK) {
+        op_free(c->loop->db, op);
+        return err;
+    }
+    c->op = op;
+    c->rows_done = done;
+    return OK;
 }
 
 enum err db_reply(struct call *c, int status, const struct statement *st)
@@ -152,23 +178,29 @@ static enum err run(struct call *c, struct conn *conn, struct op *op, PGresult *
     return w.err;
 }
 
-enum err db_rows_from(struct call *c, const struct statement *st, const struct field *table,
-                      const void *values, struct rows **rows)
+enum err db_values(struct call *c, const struct statement *st, const char *const *values, struct arena *arena,
+                   struct rows **rows)
 {
     struct conn *conn = c->tx;
     if (!conn && st->lane == LANE_SLOW)
         TRY(lane_take(c, &conn));
     struct op *op = op_new(c->loop->db);
     op->statement = st;
-    op->values = params(c, st, table, values);
+    op->values = values;
     op->writes = !c->tx && st->lane == LANE_WRITE; /* in a transaction only the commit decides */
     PGresult *result = NULL;
     enum err err = run(c, conn, op, &result);
     if (conn && conn != c->tx)
         lane_give(c->loop->db, conn);
     if (err == OK)
-        *rows = rows_keep(c, op, result); /* which lives until this coroutine waits again */
+        *rows = rows_keep(c, op, result, arena); /* which lives until this coroutine waits again */
     return err;
+}
+
+enum err db_rows_from(struct call *c, const struct statement *st, const struct field *table,
+                      const void *values, struct rows **rows)
+{
+    return db_values(c, st, params(c, st, table, values), &c->arena, rows);
 }
 
 enum err db_rows(struct call *c, const struct statement *st, struct rows **rows)
@@ -215,13 +247,13 @@ static enum err tx_commit(struct call *c)
     return committed ? OK : ERR_INTERNAL;
 }
 
-static enum err tx_once(struct call *c, enum err (*body)(struct call *c))
+static enum err tx_once(struct call *c, enum err (*body)(struct call *c, void *arg), void *arg)
 {
     c->retry = false;
     TRY(lane_take(c, &c->tx));
     enum err err = tx_say(c, "BEGIN");
     if (err == OK)
-        err = body(c);
+        err = body(c, arg);
     if (err == OK && c->before_commit)
         err = c->before_commit(c);
     if (err == OK)
@@ -233,13 +265,13 @@ static enum err tx_once(struct call *c, enum err (*body)(struct call *c))
     return err;
 }
 
-enum err db_tx(struct call *c, enum err (*body)(struct call *c))
+enum err db_tx(struct call *c, enum err (*body)(struct call *c, void *arg), void *arg)
 {
     if (c->tx)
-        return body(c);
+        return body(c, arg);
     enum err err = OK;
     for (int i = 0; i < TX_TRIES; i++) {
-        err = tx_once(c, body);
+        err = tx_once(c, body, arg);
         if (err == OK || !c->retry)
             return err;
     }

@@ -11,15 +11,25 @@
 
 struct rows {
     struct rows *next;
+    struct call *call;
+    const struct column_map *map;
     PGresult *result;
     int *sharers;
     int first, count; /* of the result's rows, those that are ours */
 };
 
-struct rows *rows_keep(struct call *c, const struct op *op, PGresult *result)
+static void release(void *rows)
 {
-    struct rows *r = arena_alloc(&c->arena, sizeof *r);
-    *r = (struct rows){ c->rows, result, op->sharers, op->first, op->count };
+    struct rows *r = rows;
+    rows_release(r->call, r);
+}
+
+struct rows *rows_keep(struct call *c, const struct op *op, PGresult *result, struct arena *arena)
+{
+    struct rows *r = arena_alloc(arena, sizeof *r);
+    *r = (struct rows){ c->rows, c, NULL, result, op->sharers, op->first, op->count };
+    if (arena != &c->arena)
+        arena_defer(arena, release, r);
     if (!op->sharers)
         r->count = PQntuples(result);
     c->rows = r;
@@ -59,6 +69,54 @@ const char *rows_text(const struct rows *r, int row, const char *name)
 size_t rows_bytes(const struct rows *r, int row, const char *name)
 {
     return (size_t)PQgetlength(r->result, r->first + row, column(r, name));
+}
+
+/* ---- values by handle ---- */
+
+void rows_bind(struct rows *r, const struct column_map *map)
+{
+    r->map = map;
+}
+
+/* Rows of several requests have the request's number before their own columns. */
+static int position(const struct rows *r, int at)
+{
+    return at + (r->sharers != NULL);
+}
+
+static int column_at(const struct rows *r, const struct column *column)
+{
+    const struct columns *set = r->map ? r->map->columns : NULL;
+    size_t index = set ? (size_t)(column - set->first) : 0;
+    if (!set || index >= set->count) {
+        fprintf(stderr, "daybookd: a column was read from rows that do not have it (%s)\n",
+                set ? set->names : "none");
+        abort();
+    }
+    return position(r, r->map->at[index]);
+}
+
+static const char *text_at(const struct rows *r, int row, int col)
+{
+    row += r->first;
+    return PQgetisnull(r->result, row, col) ? NULL : PQgetvalue(r->result, row, col);
+}
+
+const char *row_text(const struct rows *r, int row, const struct column *column)
+{
+    return text_at(r, row, column_at(r, column));
+}
+
+size_t row_bytes(const struct rows *r, int row, const struct column *column)
+{
+    return (size_t)PQgetlength(r->result, r->first + row, column_at(r, column));
+}
+
+void row_cursor(const struct rows *r, int row, struct arena *arena, struct cursor_values *values)
+{
+    values->count = 2;
+    for (int i = 0; i < 2; i++)
+        values->value[i] = arena_text(arena, text_at(r, row, position(r, r->map->cursor[i])));
 }
 
 /* ---- values ---- */
@@ -239,6 +297,14 @@ const char *rows_time(struct arena *arena, const struct rows *r, int row, const 
 {
     struct buf out = { .arena = arena };
     const char *text = rows_text(r, row, name);
+    put_time(&out, text, strlen(text));
+    return arena_copy(arena, out.data + 1, out.len - 2);
+}
+
+const char *row_time(const struct rows *r, int row, const struct column *column, struct arena *arena)
+{
+    struct buf out = { .arena = arena };
+    const char *text = row_text(r, row, column);
     put_time(&out, text, strlen(text));
     return arena_copy(arena, out.data + 1, out.len - 2);
 }

@@ -1,9 +1,9 @@
 /* Deployments: versions of skills that run, live, on paper or in a simulation. */
-#include <string.h>
-
-#include "db/db.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/reply.h"
+#include "handlers/kit/row.h"
 #include "handlers/routes.h"
+#include "server/dispatch/query.h"
 
 /* Whatever a request about deployments may carry. */
 struct deployment_in {
@@ -17,8 +17,8 @@ static const char *const modes[] = { "live", "paper", "sim", NULL };
 
 /* clang-format off */
 #define D(from, kind, member, ...) FIELD(from, kind, struct deployment_in, member, __VA_ARGS__)
-#define ID    D(FROM_PATH, KIND_UUID, id, .required = true)
-#define AS_OF D(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST)
+#define ID    FIELD_ID(struct deployment_in)
+#define AS_OF FIELD_AS_OF(struct deployment_in)
 
 static const struct field reflection_fields[] = {
     REFLECTION_FIELDS,
@@ -31,7 +31,7 @@ static const struct field create_fields[] = {
     D(FROM_BODY, KIND_CHOICE, mode, .required = true, .choices = modes),
     D(FROM_BODY, KIND_LINE, name, .min = 1, .max = 200),
     D(FROM_BODY, KIND_OBJECT, reflection, SUB(reflection_fields, struct reflection_in)),
-    D(FROM_BODY, KIND_TIME, at, .fallback = "now"),
+    FIELD_AT(struct deployment_in),
     END_FIELDS,
 };
 static const struct field get_fields[] = { ID, AS_OF, END_FIELDS };
@@ -41,70 +41,55 @@ static const struct field list_fields[] = {
     D(FROM_QUERY, KIND_NAME, skill_id),
     D(FROM_QUERY, KIND_NAME, version),
     D(FROM_QUERY, KIND_CHOICE, mode, .choices = modes),
-    D(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"),
-    D(FROM_QUERY, KIND_CURSOR, cursor),
+    FIELD_PAGE(struct deployment_in),
     END_FIELDS,
 };
 /* clang-format on */
 
+COLUMNS(new, id, _skill_known);
+COLUMNS(some, gone);
+QUERY(deployment_create, DEPLOYMENT_CREATE, create_fields, READS(new));
+QUERY(deployment_get, DEPLOYMENT_GET, get_fields, .missing = "deployment {id}");
+QUERY(deployment_list, DEPLOYMENT_LIST, list_fields);
+QUERY(deployment_hide, DEPLOYMENT_HIDE, delete_fields);
+QUERY(deployment_delete_some, DEPLOYMENT_DELETE_SOME, delete_fields, READS(some));
+QUERY(deployment_delete, DEPLOYMENT_DELETE, delete_fields, .missing = "deployment {id}");
+
 static enum err created(struct call *c, const struct rows *r)
 {
     const struct deployment_in *in = c->in;
-    const char *id = rows_text(r, 0, "id");
-    if (!id && rows_text(r, 0, "_skill_known")[0] == 't')
+    if (row_text(r, 0, &new.id))
+        return reply_created(c, r, "/v1/deployments", &new.id);
+    if (row_bool(r, 0, &new._skill_known))
         return problem_field(&c->problem, "version", FAULT_UNKNOWN_REFERENCE, "%s has no version %s",
                              in->skill_id, in->version);
-    if (!id)
-        return problem_field(&c->problem, "skill_id", FAULT_UNKNOWN_REFERENCE, "there is no skill %s",
-                             in->skill_id);
-    rows_json(reply_json(c, 201), r, 0);
-    c->reply.location = arena_fmt(&c->arena, "/v1/deployments/%s", id);
-    return OK;
-}
-
-static enum err deployment_create(struct call *c)
-{
-    return db_render(c, &DEPLOYMENT_CREATE, created);
-}
-
-static enum err deployment_get(struct call *c)
-{
-    return db_reply(c, 200, &DEPLOYMENT_GET);
-}
-
-static enum err deployment_list(struct call *c)
-{
-    return db_reply(c, 200, &DEPLOYMENT_LIST);
-}
-
-static enum err deleted(struct call *c, const struct rows *r)
-{
-    (void)r;
-    c->reply.status = 204;
-    return OK;
+    return problem_field(&c->problem, "skill_id", FAULT_UNKNOWN_REFERENCE, "there is no skill %s",
+                         in->skill_id);
 }
 
 /* It is out of sight at once. When the request's time is up before all of it is gone, what is gone stays
  * gone, and the next try goes on. */
-static enum err deployment_delete(struct call *c)
+static enum err delete_all(struct call *c)
 {
-    TRY(db_run(c, &DEPLOYMENT_HIDE));
+    TRY(query_run(c, &deployment_hide, c->in));
     for (bool more = true; more;) {
+        struct arena step = { 0 };
         struct rows *r;
-        TRY(db_rows(c, &DEPLOYMENT_DELETE_SOME, &r));
-        more = strcmp(rows_text(r, 0, "gone"), "0") != 0;
-        rows_release(c, r);
+        enum err err = query_rows(c, &deployment_delete_some, c->in, &step, &r);
+        more = err == OK && row_int(r, 0, &some.gone, 0) != 0;
+        arena_release(&step);
+        TRY(err);
     }
-    return db_render(c, &DEPLOYMENT_DELETE, deleted);
+    return query_reply(c, 204, &deployment_delete, c->in);
 }
 
-#define IN(table) .fields = table, .in_size = sizeof(struct deployment_in)
+#define IN(table) INPUT(table, struct deployment_in)
 
 const struct route deployment_routes[] = {
-    { POST, "/v1/deployments", deployment_create, IN(create_fields), .role = ROLE_AGENT },
-    { GET, "/v1/deployments", deployment_list, IN(list_fields), .role = ROLE_READER },
-    { GET, "/v1/deployments/{id}", deployment_get, IN(get_fields), .role = ROLE_READER },
-    { DELETE, "/v1/deployments/{id}", deployment_delete, IN(delete_fields), .role = ROLE_AGENT,
-      .waits = true },
+    { POST, "/v1/deployments", .query = &deployment_create, .render = created, IN(create_fields),
+      .role = ROLE_AGENT },
+    { GET, "/v1/deployments", .query = &deployment_list, IN(list_fields), .role = ROLE_READER },
+    { GET, "/v1/deployments/{id}", .query = &deployment_get, IN(get_fields), .role = ROLE_READER },
+    { DELETE, "/v1/deployments/{id}", delete_all, IN(delete_fields), .role = ROLE_AGENT, .waits = true },
     END_ROUTES,
 };

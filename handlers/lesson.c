@@ -202,19 +202,22 @@ static enum err change(struct call *c, enum lesson_status to)
     return db_render(c, &LESSON_CHANGE, changed);
 }
 
-static enum err validate_tx(struct call *c)
+static enum err validate_tx(struct call *c, void *arg)
 {
+    (void)arg;
     return change(c, LESSON_VALIDATED);
 }
 
-static enum err retire_tx(struct call *c)
+static enum err retire_tx(struct call *c, void *arg)
 {
+    (void)arg;
     return change(c, LESSON_RETIRED);
 }
 
 /* Both are locked at once, in one order, so that two changes cannot wait for each other. */
-static enum err supersede_tx(struct call *c)
+static enum err supersede_tx(struct call *c, void *arg)
 {
+    (void)arg;
     struct lesson_in *in = c->in;
     in->ids = list_of(c, in->id, in->by);
     TRY(lock(c, LESSON_SUPERSEDED)); /* the new one must be active too, which is what may be superseded */
@@ -225,12 +228,12 @@ static enum err supersede_tx(struct call *c)
 
 static enum err lesson_validate(struct call *c)
 {
-    return db_tx(c, validate_tx);
+    return db_tx(c, validate_tx, NULL);
 }
 
 static enum err lesson_retire(struct call *c)
 {
-    return db_tx(c, retire_tx);
+    return db_tx(c, retire_tx, NULL);
 }
 
 static enum err lesson_supersede(struct call *c)
@@ -238,11 +241,12 @@ static enum err lesson_supersede(struct call *c)
     const struct lesson_in *in = c->in;
     if (strcmp(in->by, in->id) == 0)
         return problem_field(&c->problem, "by", FAULT_DUPLICATE_ITEM, "a lesson cannot supersede itself");
-    return db_tx(c, supersede_tx);
+    return db_tx(c, supersede_tx, NULL);
 }
 
-static enum err merge_tx(struct call *c)
+static enum err merge_tx(struct call *c, void *arg)
 {
+    (void)arg;
     struct lesson_in *in = c->in;
     const struct texts others = in->ids;
     const char **all = arena_alloc(&c->arena, (others.count + 1) * sizeof *all);
@@ -273,7 +277,7 @@ static enum err lesson_merge(struct call *c)
         if (strcmp(in->ids.items[i], in->into) == 0)
             return problem_field(&c->problem, "ids", FAULT_DUPLICATE_ITEM,
                                  "a lesson cannot be merged into itself");
-    return db_tx(c, merge_tx);
+    return db_tx(c, merge_tx, NULL);
 }
 
 /* ---- reading ---- */

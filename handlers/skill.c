@@ -1,7 +1,9 @@
 /* Skills and their versions: what an agent is told to do, and how much of its track record it is shown. */
-#include "db/db.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/reply.h"
+#include "handlers/kit/row.h"
 #include "handlers/routes.h"
+#include "server/dispatch/query.h"
 
 struct memory_in {
     const char *enabled;
@@ -24,8 +26,8 @@ const char *const reflection_cadences[] = { "off", "per_n_trades", "daily", NULL
 #define S(from, kind, member, ...) FIELD(from, kind, struct skill_in, member, __VA_ARGS__)
 #define SKILL_ID S(FROM_PATH, KIND_NAME, skill_id, .required = true)
 #define VERSION  S(FROM_PATH, KIND_NAME, version, .required = true)
-#define AS_OF    S(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST)
-#define PAGE     S(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"), S(FROM_QUERY, KIND_CURSOR, cursor)
+#define AS_OF    FIELD_AS_OF(struct skill_in)
+#define PAGE     FIELD_PAGE(struct skill_in)
 
 /* What is absent here and in the memory gets its default in the statement, because the object that it is in may be absent too. */
 static const struct field reflection_fields[] = { REFLECTION_FIELDS, END_FIELDS };
@@ -48,67 +50,50 @@ static const struct field versions_fields[] = { SKILL_ID, AS_OF, PAGE, END_FIELD
 static const struct field list_fields[] = { AS_OF, PAGE, END_FIELDS };
 /* clang-format on */
 
-static enum err version_reply(struct call *c, int status, const struct rows *r)
-{
-    rows_json(reply_json(c, status), r, 0);
-    return OK;
-}
+#define VERSION_NAMED "version {version} of skill {skill_id}"
+COLUMNS(locked, _same);
+COLUMNS(user, id);
+QUERY(version_create, SKILL_VERSION_CREATE, put_fields);
+QUERY(version_lock, SKILL_VERSION_LOCK, put_fields, READS(locked), .missing = VERSION_NAMED);
+QUERY(version_user, SKILL_VERSION_USER, put_fields, READS(user));
+QUERY(version_replace, SKILL_VERSION_REPLACE, put_fields, .missing = VERSION_NAMED);
+QUERY(version_get, SKILL_VERSION_GET, get_fields, .missing = VERSION_NAMED);
+QUERY(version_list, SKILL_VERSION_LIST, versions_fields, .missing = "skill {skill_id}");
+QUERY(skill_list, SKILL_LIST, list_fields);
 
 /* What an agent was shown must stay reproducible: what a deployment runs does not change under it. */
-static enum err put_tx(struct call *c)
+static enum err put_tx(struct call *c, void *arg)
 {
-    const struct skill_in *in = c->in;
+    const struct skill_in *in = arg;
     struct rows *r;
-    TRY(db_rows(c, &SKILL_VERSION_CREATE, &r));
+    TRY(query_rows(c, &version_create, in, NULL, &r));
     if (rows_count(r))
-        return version_reply(c, 201, r);
-    TRY(db_one(c, &SKILL_VERSION_LOCK, &r));
-    if (rows_text(r, 0, "_same")[0] == 't')
-        return version_reply(c, 200, r);
-    TRY(db_rows(c, &SKILL_VERSION_USER, &r));
+        return reply_row(c, 201, r);
+    TRY(query_one(c, &version_lock, in, NULL, &r));
+    if (row_bool(r, 0, &locked._same))
+        return reply_row(c, 200, r);
+    TRY(query_rows(c, &version_user, in, NULL, &r));
     if (rows_count(r))
         return problem_set(&c->problem, ERR_VERSION_IN_USE,
                            "the deployment %s runs version %s of %s: give the change a version of its own",
-                           rows_text(r, 0, "id"), in->version, in->skill_id);
-    return db_reply(c, 200, &SKILL_VERSION_REPLACE);
+                           row_text(r, 0, &user.id), in->version, in->skill_id);
+    return query_reply(c, 200, &version_replace, in);
 }
 
 static enum err version_put(struct call *c)
 {
-    return db_tx(c, put_tx);
+    return db_tx(c, put_tx, c->in);
 }
 
-static enum err version_get(struct call *c)
-{
-    return db_reply(c, 200, &SKILL_VERSION_GET);
-}
-
-static enum err versions(struct call *c, const struct rows *r)
-{
-    const struct skill_in *in = c->in;
-    if (rows_count(r) == 0 && in->cursor.count == 0)
-        return ERR_NOT_FOUND;
-    rows_page(reply_json(c, 200), c, r);
-    return OK;
-}
-
-static enum err version_list(struct call *c)
-{
-    return db_render(c, &SKILL_VERSION_LIST, versions);
-}
-
-static enum err skill_list(struct call *c)
-{
-    return db_reply(c, 200, &SKILL_LIST);
-}
-
-#define IN(table) .fields = table, .in_size = sizeof(struct skill_in)
+#define IN(table) INPUT(table, struct skill_in)
 
 const struct route skill_routes[] = {
-    { GET, "/v1/skills", skill_list, IN(list_fields), .role = ROLE_READER },
-    { GET, "/v1/skills/{skill_id}/versions", version_list, IN(versions_fields), .role = ROLE_READER },
+    { GET, "/v1/skills", .query = &skill_list, IN(list_fields), .role = ROLE_READER },
+    { GET, "/v1/skills/{skill_id}/versions", .query = &version_list, IN(versions_fields),
+      .role = ROLE_READER },
     { PUT, "/v1/skills/{skill_id}/versions/{version}", version_put, IN(put_fields), .role = ROLE_AGENT,
       .waits = true },
-    { GET, "/v1/skills/{skill_id}/versions/{version}", version_get, IN(get_fields), .role = ROLE_READER },
+    { GET, "/v1/skills/{skill_id}/versions/{version}", .query = &version_get, IN(get_fields),
+      .role = ROLE_READER },
     END_ROUTES,
 };

@@ -17,6 +17,7 @@ struct op;
 struct conn;
 struct coro;
 struct lease;
+struct query;
 struct stream;
 struct spool;
 
@@ -27,8 +28,14 @@ enum role { ROLE_PUBLIC, ROLE_READER, ROLE_RESEARCHER, ROLE_AGENT, ROLE_ADMIN };
 
 struct route {
     enum method method;
-    const char *path; /* "/v1/lessons/{id}" */
-    enum err (*handle)(struct call *c);
+    const char *path;                   /* "/v1/lessons/{id}" */
+    enum err (*handle)(struct call *c); /* NULL: the answer is that of `query` */
+    /* Checks the input and completes it in c->in (may be NULL), before the query. */
+    enum err (*prepare)(struct call *c);
+    const struct query *query;
+    enum err (*render)(struct call *c,
+                       const struct rows *r); /* the rows as the answer; NULL: by their shape */
+    int status;                               /* of that answer; 0: 200 */
     const struct field *fields;
     size_t in_size; /* of the struct that `fields` describe */
     enum role role; /* the least role that may call it */
@@ -93,8 +100,9 @@ struct call {
     void *afterwards_of;
 
     /* kept by db/ */
-    struct rows *rows;                         /* everything it was given, released with the call */
-    struct op *op;                             /* the statement it waits for */
+    struct rows *rows; /* everything it was given, released with the call */
+    struct op *op;     /* the statement it waits for */
+    void (*rows_done)(struct call *c, struct rows *r, enum err err); /* takes the rows of that statement */
     struct conn *tx;                           /* the connection of its open transaction */
     struct lease *lease;                       /* or the connection that it waits for */
     struct coro *coro;                         /* waits here */

@@ -10,6 +10,7 @@
 #include "commit.gen.h"
 #include "db/admin.h"
 #include "server/config.h"
+#include "server/dispatch/query.h"
 #include "server/embedded_pg/embedded_pg.h"
 #include "server/health_probe.h"
 #include "server/log.h"
@@ -145,7 +146,7 @@ static enum exit_code command_serve(const struct config *config, struct words *w
     if (!url[0] && !embedded_pg_start(config->data, connections_needed(config), &url))
         return EXIT_FAILED;
     int code = EXIT_FAILED;
-    if (admin_migrate(url, &has_keys))
+    if (admin_migrate(url, &has_keys) && queries_ready(url))
         code = serve(config, url, has_keys);
     embedded_pg_stop();
     return code == 0 ? EXIT_OK : EXIT_FAILED;

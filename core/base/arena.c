@@ -146,8 +146,24 @@ static bool spared(struct arena_block *b)
     return false;
 }
 
+struct arena_deferred {
+    struct arena_deferred *next;
+    void (*release)(void *of);
+    void *of;
+};
+
+void arena_defer(struct arena *a, void (*release)(void *of), void *of)
+{
+    struct arena_deferred *d = arena_alloc(a, sizeof *d);
+    *d = (struct arena_deferred){ a->deferred, release, of };
+    a->deferred = d;
+}
+
 void arena_release(struct arena *a)
 {
+    for (struct arena_deferred *d = a->deferred; d; d = d->next)
+        d->release(d->of);
+    a->deferred = NULL;
     for (struct arena_block *b = a->blocks, *next; b; b = next) {
         next = b->next;
         if (!spared(b))

@@ -6,8 +6,10 @@
 #include <stddef.h>
 
 struct arena_block;
+struct arena_deferred;
 struct arena {
     struct arena_block *blocks; /* newest first */
+    struct arena_deferred *deferred;
 };
 
 /* All of these return memory that lives until arena_release; they never return NULL: the limits on bodies and
@@ -19,6 +21,9 @@ char *arena_copy(struct arena *a, const void *bytes, size_t len); /* adds a term
 char *arena_text(struct arena *a, const char *text);
 char *arena_fmt(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vfmt(struct arena *a, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
+
+/* Calls `release` with `of` when the arena is released, the newest first: for what lives outside it. */
+void arena_defer(struct arena *a, void (*release)(void *of), void *of);
 
 /* Frees everything; the arena can be used again. */
 void arena_release(struct arena *a);

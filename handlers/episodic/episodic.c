@@ -51,8 +51,9 @@ static void put_created(struct call *c, const struct episode *e)
     c->reply.location = arena_fmt(&c->arena, "/v1/episodic/%s", episode_id(e));
 }
 
-static enum err create_tx(struct call *c)
+static enum err create_tx(struct call *c, void *arg)
 {
+    (void)arg;
     struct episode *e = c->in;
     TRY(episodes_store(c, e, 1));
     put_created(c, e);
@@ -66,7 +67,7 @@ static enum err episode_create(struct call *c)
     TRY(episode_check(c, c->in, e));
     TRY(episodes_prepare(c, e, 1, &embedded));
     c->in = e;
-    TRY(db_tx(c, create_tx));
+    TRY(db_tx(c, create_tx, NULL));
     if (embedded && episode_saw_pending(e))
         episodes_embed_pending(c);
     return OK;

@@ -86,8 +86,9 @@ static enum err read_batch(struct call *c, struct batch *b)
 
 /* ---- storing ---- */
 
-static enum err store_tx(struct call *c)
+static enum err store_tx(struct call *c, void *arg)
 {
+    (void)arg;
     struct batch *b = c->in;
     return episodes_store(c, b->episodes, b->count);
 }
@@ -100,7 +101,7 @@ static enum err store_batch(struct call *c, struct batch *b)
         return OK;
     TRY(episodes_prepare(c, b->episodes, b->count, &embedded));
     c->in = b;
-    enum err err = db_tx(c, store_tx);
+    enum err err = db_tx(c, store_tx, NULL);
     c->in = in;
     TRY(err);
     bool pending = false;

@@ -82,8 +82,9 @@ static void put_eviction(struct call *c, const struct rows *r)
     buf_char(out, '}');
 }
 
-static enum err evict_tx(struct call *c)
+static enum err evict_tx(struct call *c, void *arg)
 {
+    (void)arg;
     struct rows *r;
     TRY(db_one(c, &EPISODE_EVICT, &r));
     put_eviction(c, r);
@@ -94,13 +95,14 @@ static enum err episode_evict(struct call *c)
 {
     const struct evict_in *in = c->in;
     TRY(check_policies(c, &in->policies));
-    return db_tx(c, evict_tx);
+    return db_tx(c, evict_tx, NULL);
 }
 
 /* ---- and back ---- */
 
-static enum err restore_tx(struct call *c)
+static enum err restore_tx(struct call *c, void *arg)
 {
+    (void)arg;
     const struct evict_in *in = c->in;
     struct rows *r;
     TRY(db_one(c, &EPISODE_RESTORE, &r));
@@ -120,7 +122,7 @@ static enum err episode_restore(struct call *c)
         return problem_field(&c->problem, in->eviction_id ? "eviction_id" : "ids",
                              in->eviction_id ? FAULT_NOT_TOGETHER : FAULT_REQUIRED,
                              "either ids or an eviction_id says what comes back");
-    return db_tx(c, restore_tx);
+    return db_tx(c, restore_tx, NULL);
 }
 
 #define IN(table) .fields = table, .in_size = sizeof(struct evict_in), .role = ROLE_AGENT, .waits = true

@@ -318,8 +318,9 @@ struct fill {
     size_t *filled;
 };
 
-static enum err fill_tx(struct call *c)
+static enum err fill_tx(struct call *c, void *arg)
 {
+    (void)arg;
     const struct fill *f = c->in;
     struct rows *r;
     TRY(db_rows_from(c, &EPISODE_FILL, param_fields, f->params, &r));
@@ -348,7 +349,7 @@ enum err episodes_fill(struct call *c, const char *const *ids, const float *vect
     enum err (*before_commit)(struct call *) = c->before_commit;
     c->in = &fill;
     c->before_commit = NULL; /* the answer of the request is not this transaction's */
-    enum err err = db_tx(c, fill_tx);
+    enum err err = db_tx(c, fill_tx, NULL);
     c->before_commit = before_commit;
     c->in = in;
     return err;

@@ -98,8 +98,9 @@ static enum err answer(struct call *c, int status, const char *id)
     return OK;
 }
 
-static enum err promote_tx(struct call *c)
+static enum err promote_tx(struct call *c, void *arg)
 {
+    (void)arg;
     struct note_in *in = c->in;
     struct rows *r;
     TRY(db_one(c, &REFLECTION_NOTE_LOCK, &r));
@@ -123,7 +124,7 @@ static enum err note_promote(struct call *c)
 {
     const struct note_in *in = c->in;
     TRY(instant_check(c, "at", in->at));
-    return db_tx(c, promote_tx);
+    return db_tx(c, promote_tx, NULL);
 }
 
 #define IN(table) .fields = table, .in_size = sizeof(struct note_in)

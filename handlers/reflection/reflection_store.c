@@ -125,8 +125,9 @@ static enum err add(struct call *c, const struct reflection *r)
     return rows_count(added) ? OK : ERR_NOT_FOUND;
 }
 
-static enum err note_tx(struct call *c)
+static enum err note_tx(struct call *c, void *arg)
 {
+    (void)arg;
     struct reflection *r = c->in;
     struct rows *note;
     TRY(settle(c, r));
@@ -138,8 +139,9 @@ static enum err note_tx(struct call *c)
     return OK;
 }
 
-static enum err no_note(struct call *c)
+static enum err no_note(struct call *c, void *arg)
 {
+    (void)arg;
     struct reflection *r = c->in;
     struct rows *none;
     if (r->claim)
@@ -162,7 +164,8 @@ enum err reflection_store(struct call *c, struct reflection *r)
     r->reflection_id = id_new(&c->arena);
     r->note_id = r->lessons_text ? id_new(&c->arena) : NULL;
     c->in = r;
-    enum err err = is_one_statement(c, r) ? no_note(c) : db_tx(c, r->lessons_text ? note_tx : no_note);
+    enum err err =
+        is_one_statement(c, r) ? no_note(c, NULL) : db_tx(c, r->lessons_text ? note_tx : no_note, NULL);
     c->in = in;
     if (err == OK)
         metrics_reflection(c->loop->metrics, r->came_of_it, r->why);

@@ -106,8 +106,9 @@ static enum err find_prior(struct call *c, struct research_in *in)
 }
 
 /* The prior's answer stands for a new one: that is counted, and it is shown as it was before. */
-static enum err reuse_tx(struct call *c)
+static enum err reuse_tx(struct call *c, void *arg)
 {
+    (void)arg;
     struct research_in *in = c->in;
     in->prior_id = rows_text(in->prior, 0, "id");
     TRY(db_run(c, &EPISODE_REUSE));
@@ -309,7 +310,7 @@ static enum err research_prepare(struct call *c)
     struct research_in *in = c->in;
     TRY(find_prior(c, in));
     if (!in->rerun.reasons)
-        return db_tx(c, reuse_tx);
+        return db_tx(c, reuse_tx, NULL);
     TRY(make_prompt(c, in));
     put_prompt(c, in);
     return OK;
@@ -332,7 +333,7 @@ static enum err research_step(struct call *c)
     in->entry.ttl_seconds = FIELD_NO_INT;
     TRY(find_prior(c, in));
     if (!in->rerun.reasons)
-        return db_tx(c, reuse_tx);
+        return db_tx(c, reuse_tx, NULL);
     if (!llm_configured(c->loop))
         return problem_set(&c->problem, ERR_MODEL_NOT_CONFIGURED,
                            "the question must be asked, and there is no model to ask: see --model-api");

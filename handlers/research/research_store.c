@@ -56,8 +56,9 @@ static enum err learn(struct call *c, const struct research_in *in, struct resea
     return surprises ? add_lesson(c, in, shift, o) : OK;
 }
 
-static enum err store_tx(struct call *c)
+static enum err store_tx(struct call *c, void *arg)
 {
+    (void)arg;
     struct research_in *in = c->in;
     struct research_outcome outcome = { 0 };
     TRY(episodes_store(c, &in->episode, 1));
@@ -71,7 +72,7 @@ enum err research_store(struct call *c, struct research_in *in)
     bool embedded;
     TRY(episode_check(c, &in->entry, &in->episode));
     TRY(episodes_prepare(c, &in->episode, 1, &embedded));
-    TRY(db_tx(c, store_tx));
+    TRY(db_tx(c, store_tx, NULL));
     if (embedded && episode_saw_pending(&in->episode))
         episodes_embed_pending(c);
     return OK;

@@ -11,6 +11,7 @@
 #include "db/db.h"
 #include "server/config.h"
 #include "server/coro.h"
+#include "server/dispatch/query.h"
 #include "server/http/auth.h"
 #include "server/http/idempotency.h"
 #include "server/http/route.h"
@@ -177,7 +178,7 @@ static bool is_once(const struct call *c)
 static void run_coroutine(void *arg)
 {
     struct call *c = arg;
-    enum err err = is_once(c) ? idempotency_run(c) : c->route->handle(c);
+    enum err err = is_once(c) ? idempotency_run(c) : route_run(c);
     if (db_call_end(c)) {
         log_event(LOG_ERROR, "tx_left_open", "route=%s request_id=%s", c->route->path, c->request_id);
         err = ERR_INTERNAL;
@@ -200,7 +201,7 @@ static void work(struct call *c)
         coro_start(run_coroutine, c);
         return;
     }
-    err = c->route->handle(c);
+    err = route_run(c);
     if (err != OK || !c->op) /* else the database answers later */
         call_answer(c, err);
 }

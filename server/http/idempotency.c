@@ -6,6 +6,7 @@
 
 #include "core/base/sha256.h"
 #include "db/db.h"
+#include "server/dispatch/query.h"
 #include "server/http/route.h"
 #include "server/id.h"
 
@@ -90,8 +91,9 @@ static void take_answer(struct stored *in, struct call *c)
     in->body = buf_string(&c->reply.body);
 }
 
-static enum err once(struct call *c)
+static enum err once(struct call *c, void *arg)
 {
+    (void)arg;
     struct stored in = { .key = c->headers.idempotency_key, .request_hash = request_hash(c) };
     struct rows *r;
     TRY(db_rows_from(c, &IDEMPOTENCY_LOCK, stored_fields, &in, &r));
@@ -101,7 +103,7 @@ static enum err once(struct call *c)
     if (rows_count(r))
         return replay(c, r, in.request_hash);
     TRY(db_savepoint(c));
-    enum err err = c->route->handle(c);
+    enum err err = route_run(c);
     if (err != OK) {
         if (!is_refusal(c, err))
             return err;
@@ -159,7 +161,7 @@ static enum err once_claimed(struct call *c)
         if (rows_count(r)) {
             c->claim = in;
             c->before_commit = settle;
-            return end_claim(c, c->route->handle(c));
+            return end_claim(c, route_run(c));
         }
         TRY(db_rows_from(c, &IDEMPOTENCY_FIND, stored_fields, in, &r));
         if (rows_count(r))
@@ -170,5 +172,5 @@ static enum err once_claimed(struct call *c)
 
 enum err idempotency_run(struct call *c)
 {
-    return call_models(c) ? once_claimed(c) : db_tx(c, once);
+    return call_models(c) ? once_claimed(c) : db_tx(c, once, NULL);
 }

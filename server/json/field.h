@@ -108,9 +108,21 @@ enum err field_decode(const struct field *table, const struct field_input *in, s
 /* The row of that name, or NULL. */
 const struct field *field_find(const struct field *table, const char *name);
 
+/* A field as a statement names it. */
+struct field_ref {
+    const struct field *field;
+    int part; /* of a cursor, from 0 */
+};
+
+/* False: the table (NULL: an empty one) has no such field. `name` may be "cursor_1", "cursor_2" for the parts
+ * of a KIND_CURSOR field called "cursor". */
+bool field_ref_find(const struct field *table, const char *name, struct field_ref *ref);
+
 /* The value of a decoded field as PostgreSQL's text input takes it, NULL for absent: arrays as {"a","b"}, an
- * object as JSON with its numbers as they came. `name` may be "cursor_1", "cursor_2" for the parts of a
- * KIND_CURSOR field called "cursor". */
+ * object as JSON with its numbers as they came. */
+const char *field_ref_value(const struct field_ref *ref, const void *values, struct arena *arena);
+
+/* Both in one; NULL for a name that is not in the table. */
 const char *field_param(const struct field *table, const void *values, const char *name, struct arena *arena);
 
 #endif

@@ -1,6 +1,8 @@
 /* Decoded fields as parameters of statements: the texts that PostgreSQL reads. */
 #include "server/json/field.h"
 
+#include <string.h>
+
 #include "core/base/array_text.h"
 #include "core/base/cursor.h"
 
@@ -133,26 +135,30 @@ static void put_object(struct buf *out, const struct field *table, const void *v
 }
 
 /* "cursor_1" is the first value of the field "cursor". */
-static const char *cursor_part(const struct field *table, const void *values, const char *name)
+static bool cursor_part(const struct field *f, const char *name, int *part)
 {
-    for (const struct field *f = table; f->name; f++) {
-        size_t len = strlen(f->name);
-        if (f->kind != KIND_CURSOR || strncmp(f->name, name, len) != 0 || name[len] != '_')
-            continue;
-        const struct cursor_values *cursor = (const void *)((const char *)values + f->offset);
-        int part = name[len + 1] - '1';
-        if (part >= 0 && part < cursor->count && name[len + 2] == '\0')
-            return cursor->value[part];
-    }
-    return NULL;
+    size_t len = strlen(f->name);
+    if (f->kind != KIND_CURSOR || strncmp(f->name, name, len) != 0 || name[len] != '_')
+        return false;
+    *part = name[len + 1] - '1';
+    return *part >= 0 && *part < CURSOR_VALUES && name[len + 2] == '\0';
 }
 
-const char *field_param(const struct field *table, const void *values, const char *name, struct arena *arena)
+bool field_ref_find(const struct field *table, const char *name, struct field_ref *ref)
 {
-    const struct field *f = field_find(table, name);
-    if (!f)
-        return cursor_part(table, values, name);
+    for (const struct field *f = table; f && f->name; f++) {
+        *ref = (struct field_ref){ .field = f };
+        if ((strcmp(f->name, name) == 0 && f->kind != KIND_CURSOR) || cursor_part(f, name, &ref->part))
+            return true;
+    }
+    return false;
+}
+
+const char *field_ref_value(const struct field_ref *ref, const void *values, struct arena *arena)
+{
+    const struct field *f = ref->field;
     const void *member = (const char *)values + f->offset;
+    const struct cursor_values *cursor = member;
     struct buf out = { .arena = arena };
     switch (f->kind) {
     case KIND_INT:
@@ -177,10 +183,16 @@ const char *field_param(const struct field *table, const void *values, const cha
             return NULL;
         break;
     case KIND_CURSOR:
-        return NULL;
+        return ref->part < cursor->count ? cursor->value[ref->part] : NULL;
     default:
         return *(const char *const *)member;
     }
     put_value(&out, f, member);
     return buf_string(&out);
+}
+
+const char *field_param(const struct field *table, const void *values, const char *name, struct arena *arena)
+{
+    struct field_ref ref;
+    return field_ref_find(table, name, &ref) ? field_ref_value(&ref, values, arena) : NULL;
 }

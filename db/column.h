@@ -1,0 +1,42 @@
+/* The columns that C code reads from rows, as handles that the compiler checks.
+ *
+ *     COLUMNS(block, id, takeaway, total);
+ *     ... row_text(r, 0, &block.takeaway) ...
+ *
+ * A handle is an address in a set. Where the columns of a set stand in the result of a statement is found out
+ * once, when the service starts (server/dispatch/query.h). */
+#ifndef DAYBOOK_DB_COLUMN_H
+#define DAYBOOK_DB_COLUMN_H
+
+#include <stddef.h>
+
+struct column {
+    char unused;
+};
+
+struct columns {
+    const char *names; /* "id, takeaway, total" */
+    const struct column *first;
+    size_t count;
+};
+
+/* Where the columns of a set stand in the result of one statement. */
+struct column_map {
+    const struct columns *columns; /* NULL: none is read */
+    const short *at;
+    short cursor[2]; /* _cursor_1 and _cursor_2; -1: there is none */
+};
+
+/* clang-format off */
+#define COLUMNS(set, ...) \
+    static const struct { struct column __VA_ARGS__; } set; \
+    static const struct columns set##_columns = { #__VA_ARGS__, (const struct column *)&set, sizeof(set) }
+/* The same in a header, for the queries and readers of several files. */
+#define SHARED_COLUMNS(set, ...) \
+    extern const struct set##_handles { struct column __VA_ARGS__; } set; \
+    __attribute__((weak)) const struct set##_handles set; \
+    extern const struct columns set##_columns; \
+    __attribute__((weak)) const struct columns set##_columns = { #__VA_ARGS__, (const struct column *)&set, sizeof(set) }
+/* clang-format on */
+
+#endif

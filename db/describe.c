@@ -1,0 +1,53 @@
+/* What PostgreSQL says of the statements: the columns of their results. */
+#include "db/describe.h"
+
+#include <stdlib.h>
+
+#include "db/admin_internal.h"
+#include "db/statement.h"
+#include "server/log.h"
+
+/* All at once: one round trip for them all. */
+static bool send_all(PGconn *pg)
+{
+    bool sent = PQenterPipelineMode(pg);
+    for (int i = 0; sent && i < statements_count; i++)
+        sent = PQsendPrepare(pg, "", statements[i]->sql, 0, NULL) && PQsendDescribePrepared(pg, "");
+    return sent && PQpipelineSync(pg);
+}
+
+static void take_names(const PGresult *r, struct arena *arena, struct described *d)
+{
+    d->count = PQnfields(r);
+    d->names = arena_alloc(arena, (size_t)(d->count + 1) * sizeof *d->names);
+    for (int i = 0; i < d->count; i++)
+        d->names[i] = arena_text(arena, PQfname(r, i));
+}
+
+/* The result of a preparation or of a description, and the NULL that ends it. */
+static bool take_one(PGconn *pg, const struct statement *st, struct arena *arena, struct described *d)
+{
+    PGresult *r = PQgetResult(pg);
+    bool ok = PQresultStatus(r) == PGRES_COMMAND_OK;
+    if (!ok)
+        log_failure("PostgreSQL refuses the statement %s: %s", st->name,
+                    r ? PQresultErrorMessage(r) : PQerrorMessage(pg));
+    else if (d)
+        take_names(r, arena, d);
+    PQclear(r);
+    PQclear(PQgetResult(pg));
+    return ok;
+}
+
+bool describe_statements(const char *database_url, struct arena *arena, const struct described **described)
+{
+    struct described *all = arena_zero(arena, (size_t)(statements_count + 1) * sizeof *all);
+    PGconn *pg = admin_connect(database_url);
+    bool ok = pg && admin_run(pg, "cannot set the schema", "set search_path = daybook, public") &&
+              (send_all(pg) || log_failure("the statements cannot be checked: %s", PQerrorMessage(pg)));
+    for (int i = 0; ok && i < statements_count; i++)
+        ok = take_one(pg, statements[i], arena, NULL) && take_one(pg, statements[i], arena, &all[i]);
+    PQfinish(pg);
+    *described = all;
+    return ok;
+}

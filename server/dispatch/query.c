@@ -1,0 +1,204 @@
+/* Queries as handlers run them: parameters by name, rows that become answers. */
+#include "server/dispatch/query.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/coro.h"
+#include "server/dispatch/query_plan.h"
+#include "server/id.h"
+
+static void require(const struct query *q, bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "daybookd: %s:%d: query %s %s\n", q->file, q->line, q->name, what);
+    abort();
+}
+
+static const char *param_value(const struct call *c, const struct param *p, const void *in,
+                               struct arena *arena)
+{
+    switch (p->source) {
+    case PARAM_OWNER:
+        return c->owner;
+    case PARAM_NEW_ID:
+        return id_new(arena);
+    case PARAM_NOW:
+        return c->now;
+    case PARAM_REQUEST_ID:
+        return c->request_id;
+    case PARAM_FIELD:
+        break;
+    }
+    return field_ref_value(&p->field, in, arena);
+}
+
+static const char *const *param_values(const struct call *c, const struct query *q, const void *in,
+                                       struct arena *arena)
+{
+    require(q, q->plan->params, "is run, but was never checked");
+    const int count = q->statement->param_count;
+    const char **values = arena_alloc(arena, (size_t)(count + 1) * sizeof *values);
+    for (int i = 0; i < count; i++)
+        values[i] = param_value(c, &q->plan->params[i], in, arena);
+    return values;
+}
+
+/* ---- handlers that wait ---- */
+
+enum err query_rows(struct call *c, const struct query *q, const void *in, struct arena *arena,
+                    struct rows **rows)
+{
+    require(q, coro_self(), "is run by a route that is not marked `waits`");
+    if (!arena)
+        arena = &c->arena;
+    TRY(db_values(c, q->statement, param_values(c, q, in, arena), arena, rows));
+    rows_bind(*rows, &q->plan->map);
+    return OK;
+}
+
+enum err query_one(struct call *c, const struct query *q, const void *in, struct arena *arena,
+                   struct rows **rows)
+{
+    TRY(query_rows(c, q, in, arena, rows));
+    return rows_count(*rows) ? OK : query_missing(c, q, in);
+}
+
+enum err query_run(struct call *c, const struct query *q, const void *in)
+{
+    struct rows *r;
+    struct arena step = { 0 };
+    enum err err = query_rows(c, q, in, &step, &r);
+    arena_release(&step);
+    return err;
+}
+
+/* ---- answers ---- */
+
+enum err query_missing(struct call *c, const struct query *q, const void *in)
+{
+    struct buf out = { .arena = &c->arena };
+    if (!q->missing || c->problem.detail)
+        return ERR_NOT_FOUND;
+    for (const char *p = q->missing; *p;) {
+        size_t len = strcspn(p, "{");
+        buf_add(&out, p, len);
+        p += len;
+        if (!*p)
+            break;
+        len = strcspn(p, "}");
+        const char *name = arena_copy(&c->arena, p + 1, len - 1);
+        const char *value = field_param(q->fields, in, name, &c->arena);
+        buf_text(&out, value ? value : "(none)");
+        p += len + 1;
+    }
+    return problem_set(&c->problem, ERR_NOT_FOUND, "there is no %s", buf_string(&out));
+}
+
+/* A list that is about one thing, as its history, is empty only when there is no such thing; behind a cursor
+ * it may end. */
+static bool is_missing(const struct query *q, const void *in, const struct rows *r)
+{
+    const enum shape shape = q->statement->shape;
+    if (rows_count(r) || shape == SHAPE_NONE || (shape == SHAPE_LIST && !q->missing))
+        return false;
+    const struct field *cursor = shape == SHAPE_LIST ? field_find(q->fields, "cursor") : NULL;
+    return !cursor ||
+           ((const struct cursor_values *)(const void *)((const char *)in + cursor->offset))->count == 0;
+}
+
+static int64_t page_limit(const struct query *q, const void *in)
+{
+    const struct field *limit = field_find(q->fields, "limit");
+    return *(const int64_t *)(const void *)((const char *)in + limit->offset);
+}
+
+void query_page(struct call *c, struct buf *out, const struct query *q, const void *in, const struct rows *r,
+                rows_item *put)
+{
+    const int most = (int)page_limit(q, in);
+    const int count = rows_count(r) > most ? most : rows_count(r);
+    buf_text(out, "{\"items\":[");
+    for (int row = 0; row < count; row++) {
+        if (c->waits)
+            call_breathe(c); /* an item may take a while to make */
+        if (row)
+            buf_char(out, ',');
+        (put ? put : rows_json)(out, r, row);
+    }
+    buf_text(out, "],\"next_cursor\":");
+    if (rows_count(r) > most) {
+        struct cursor_values values;
+        row_cursor(r, count - 1, &c->arena, &values);
+        buf_char(out, '"');
+        cursor_encode(out, &values, c->cursor_scope);
+        buf_char(out, '"');
+    } else {
+        buf_text(out, "null");
+    }
+    buf_char(out, '}');
+}
+
+/* The rows as the answer, by the statement's shape. */
+static enum err reply(struct call *c, int status, const struct query *q, const void *in, const struct rows *r)
+{
+    const enum shape shape = q->statement->shape;
+    if (is_missing(q, in, r))
+        return query_missing(c, q, in);
+    if (shape == SHAPE_NONE || status == 204) {
+        c->reply.status = 204;
+        return OK;
+    }
+    struct buf *out = reply_json(c, status);
+    if (shape == SHAPE_LIST)
+        query_page(c, out, q, in, r, NULL);
+    else
+        rows_json(out, r, 0);
+    return OK;
+}
+
+enum err query_reply(struct call *c, int status, const struct query *q, const void *in)
+{
+    struct rows *r;
+    TRY(query_rows(c, q, in, NULL, &r));
+    return reply(c, status, q, in, r);
+}
+
+/* ---- routes that name their query ---- */
+
+static enum err route_reply(struct call *c, const struct rows *r)
+{
+    const struct route *route = c->route;
+    const struct query *q = route->query;
+    if (!route->render)
+        return reply(c, route->status ? route->status : 200, q, c->in, r);
+    return is_missing(q, c->in, r) ? query_missing(c, q, c->in) : route->render(c, r);
+}
+
+static void route_done(struct call *c, struct rows *r, enum err err)
+{
+    if (err == OK) {
+        rows_bind(r, &c->route->query->plan->map);
+        err = route_reply(c, r);
+    }
+    call_answer(c, err);
+}
+
+enum err query_route(struct call *c)
+{
+    const struct query *q = c->route->query;
+    if (c->route->prepare)
+        TRY(c->route->prepare(c));
+    if (!coro_self())
+        return db_send(c, q->statement, param_values(c, q, c->in, &c->arena), route_done);
+    struct rows *r;
+    TRY(query_rows(c, q, c->in, NULL, &r));
+    return route_reply(c, r);
+}
+
+enum err route_run(struct call *c)
+{
+    return c->route->handle ? c->route->handle(c) : query_route(c);
+}

@@ -1,0 +1,175 @@
+/* The check of all queries before the port opens, which also makes their plans. */
+#include <string.h>
+
+#include "server/dispatch/query.h"
+#include "server/dispatch/query_plan.h"
+#include "server/http/route.h"
+#include "server/log.h"
+
+/* Of the section that QUERY fills; a program without any query has none. */
+extern const struct query *const __start_daybook_queries[] __attribute__((weak));
+extern const struct query *const __stop_daybook_queries[] __attribute__((weak));
+
+static struct arena plans; /* for as long as the process lives */
+
+int queries_count(void)
+{
+    return (int)(__stop_daybook_queries - __start_daybook_queries);
+}
+
+/* ---- parameters ---- */
+
+static bool find_param(const struct query *q, const char *name, struct param *p)
+{
+    static const char *const own[] = { "owner", "new_id", "now", "request_id" };
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, own[i]) == 0) {
+            p->source = PARAM_OWNER + (unsigned)i;
+            return true;
+        }
+    p->source = PARAM_FIELD;
+    return field_ref_find(q->fields, name, &p->field);
+}
+
+static const char *check_params(const struct query *q, struct arena *arena)
+{
+    const struct statement *st = q->statement;
+    struct param *params = arena_zero(&plans, (size_t)(st->param_count + 1) * sizeof *params);
+    for (int i = 0; i < st->param_count; i++)
+        if (!find_param(q, st->params[i], &params[i]))
+            return arena_fmt(arena, "%s:%d: %s takes :%s, which is no field of its table", q->file, q->line,
+                             st->name, st->params[i]);
+    q->plan->params = params;
+    return NULL;
+}
+
+/* ---- columns ---- */
+
+static short find_column(const struct described *d, const char *name, size_t len)
+{
+    for (short i = 0; i < d->count; i++)
+        if (strlen(d->names[i]) == len && strncmp(d->names[i], name, len) == 0)
+            return i;
+    return -1;
+}
+
+static const char *check_columns(const struct query *q, const struct described *d, struct arena *arena)
+{
+    struct column_map *map = &q->plan->map;
+    map->columns = q->columns;
+    map->cursor[0] = find_column(d, "_cursor_1", strlen("_cursor_1"));
+    map->cursor[1] = find_column(d, "_cursor_2", strlen("_cursor_2"));
+    if (!q->columns)
+        return NULL;
+    short *at = arena_alloc(&plans, (q->columns->count + 1) * sizeof *at);
+    const char *p = q->columns->names;
+    for (size_t i = 0; i < q->columns->count; i++) {
+        p += strspn(p, ", \n");
+        size_t len = strcspn(p, ", \n");
+        at[i] = find_column(d, p, len);
+        if (at[i] < 0)
+            return arena_fmt(arena, "%s:%d: %s has no column %.*s", q->file, q->line, q->statement->name,
+                             (int)len, p);
+        p += len;
+    }
+    map->at = at;
+    return NULL;
+}
+
+/* A list whose table has a cursor is answered page by page. */
+static const char *check_page(const struct query *q, struct arena *arena)
+{
+    const struct field *cursor = q->fields ? field_find(q->fields, "cursor") : NULL;
+    if (q->statement->shape != SHAPE_LIST || !cursor)
+        return NULL;
+    if (!field_find(q->fields, "limit"))
+        return arena_fmt(arena, "%s:%d: the table of %s has a cursor but no field limit", q->file, q->line,
+                         q->statement->name);
+    for (int i = 0; i < 2; i++)
+        if (q->plan->map.cursor[i] < 0)
+            return arena_fmt(arena, "%s:%d: %s makes pages but has no column _cursor_%d", q->file, q->line,
+                             q->statement->name, i + 1);
+    return NULL;
+}
+
+/* The names in "lesson {id}". */
+static const char *check_missing(const struct query *q, struct arena *arena)
+{
+    struct field_ref ref;
+    for (const char *p = q->missing ? strchr(q->missing, '{') : NULL; p; p = strchr(p + 1, '{')) {
+        const char *name = arena_copy(arena, p + 1, strcspn(p + 1, "}"));
+        if (!field_ref_find(q->fields, name, &ref))
+            return arena_fmt(arena, "%s:%d: \"%s\" of %s names %s, which is no field of its table", q->file,
+                             q->line, q->missing, q->statement->name, name);
+    }
+    return NULL;
+}
+
+const char *query_check(const struct query *q, const struct described *described, struct arena *arena)
+{
+    const char *wrong = check_params(q, arena);
+    if (!wrong)
+        wrong = check_columns(q, &described[q->statement->index], arena);
+    if (!wrong)
+        wrong = check_page(q, arena);
+    if (!wrong)
+        wrong = check_missing(q, arena);
+    return wrong;
+}
+
+/* ---- routes and statements ---- */
+
+const char *route_check(const struct route *r, struct arena *arena)
+{
+    const char *method = method_name(r->method);
+    const bool waits = r->waits || r->lines || r->models;
+    if (!r->handle == !r->query)
+        return arena_fmt(arena, "%s %s must have a handler or a query, and not both", method, r->path);
+    if (r->query && r->query->fields != r->fields)
+        return arena_fmt(arena, "%s %s: query %s (%s:%d) takes another field table than the route", method,
+                         r->path, r->query->name, r->query->file, r->query->line);
+    if (r->query && !waits && r->query->statement->lane == LANE_SLOW)
+        return arena_fmt(arena, "%s %s: query %s (%s:%d) is slow, so the route must be marked waits", method,
+                         r->path, r->query->name, r->query->file, r->query->line);
+    return NULL;
+}
+
+const char *statement_check(const struct statement *st, struct arena *arena)
+{
+    for (int i = 0; i < queries_count(); i++)
+        if (__start_daybook_queries[i]->statement == st)
+            return NULL;
+    if (st == &KEY_LIST) /* read by db/keys.c, before there is an owner */
+        return NULL;
+    return arena_fmt(arena, "no query uses the statement %s", st->name);
+}
+
+bool queries_check(const struct described *described)
+{
+    struct arena arena = { 0 };
+    int wrong = 0;
+    for (int i = 0; i < queries_count(); i++) {
+        const char *why = query_check(__start_daybook_queries[i], described, &arena);
+        wrong += why && !log_failure("%s", why);
+    }
+    route_init();
+    for (int i = 0; i < route_count(); i++) {
+        const char *why = route_check(route_at(i), &arena);
+        wrong += why && !log_failure("%s", why);
+    }
+    arena_release(&arena);
+    return wrong == 0;
+}
+
+bool queries_ready(const char *database_url)
+{
+    struct arena arena = { 0 };
+    const struct described *described;
+    const int64_t begin = loop_wall_us();
+    bool ok = describe_statements(database_url, &arena, &described) && queries_check(described);
+    arena_release(&arena);
+    if (ok)
+        log_event(LOG_DEBUG, "queries_checked", "queries=%d us=%lld", queries_count(),
+                  (long long)(loop_wall_us() - begin));
+    return ok;
+}
