@@ -62,7 +62,7 @@ const env = { ...process.env, PATH: `${BIN}:${process.env.PATH}`, REDOCLY_SUPPRE
 test('Spectral has nothing to say', async () => {
   const { code, stdout, stderr } = await run(
     join(BIN, 'spectral'),
-    ['lint', '--ruleset', 'contract/spectral.yaml', '--fail-severity', 'hint', '../openapi/openapi.yaml'],
+    ['lint', '--ruleset', 'contract/spectral.yaml', '--fail-severity', 'hint', '../openapi/openapi.json'],
     { cwd: TESTS, env },
   );
   assert.equal(code, 0, stdout + stderr);
@@ -71,7 +71,7 @@ test('Spectral has nothing to say', async () => {
 test('Redocly has nothing to say', async () => {
   const { code, stdout, stderr } = await run(
     join(BIN, 'redocly'),
-    ['lint', '--config', 'contract/redocly.yaml', '../openapi/openapi.yaml'],
+    ['lint', '--config', 'contract/redocly.yaml', '../openapi/openapi.json'],
     { cwd: TESTS, env },
   );
   assert.equal(code, 0, stdout + stderr);

@@ -1,9 +1,9 @@
-// Makes what the C build embeds from the contract and the viewer's package: openapi/openapi.json and openapi/docs/.
+// Makes what the C build embeds: openapi/openapi.json from the YAML files beside it, openapi/docs/ from the viewer's package.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { parse } from 'yaml';
-import { DOCS, OPENAPI_JSON, OPENAPI_YAML } from './paths.mjs';
+import { bundle, readable } from './bundle.mjs';
+import { DOCS, OPENAPI_JSON } from './paths.mjs';
 
 const VIEWER = 'openapi-explorer';
 
@@ -37,7 +37,7 @@ function licences() {
 export function generated() {
   const script = join(folder(VIEWER, import.meta.filename), 'dist/browser/openapi-explorer.min.js');
   return new Map([
-    [OPENAPI_JSON, Buffer.from(JSON.stringify(parse(readFileSync(OPENAPI_YAML, 'utf8'))) + '\n')],
+    [OPENAPI_JSON, Buffer.from(`${readable(bundle())}\n`)],
     [join(DOCS, 'viewer.js'), readFileSync(script)],
     [join(DOCS, 'LICENSE'), Buffer.from(licences())],
   ]);

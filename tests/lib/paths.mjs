@@ -6,6 +6,7 @@ const at = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 export const ROOT = at('');
 export const TESTS = at('tests/');
+export const PROJECT = at('CMakeLists.txt');
 export const OPENAPI_YAML = at('openapi/openapi.yaml');
 export const OPENAPI_JSON = at('openapi/openapi.json');
 export const DOCS = at('openapi/docs/');

@@ -1,0 +1,78 @@
+// Assembles the contract from openapi/: the root names the files of the resources, each with its paths and components.
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parse } from 'yaml';
+import { OPENAPI_YAML, PROJECT } from './paths.mjs';
+
+const read = (path) => parse(readFileSync(path, 'utf8'));
+
+/** The version of the project: the binary's, and so the contract's. */
+export const projectVersion = () => readFileSync(PROJECT, 'utf8').match(/^project\(\w+ VERSION ([\d.]+)/m)[1];
+
+/** Adds the members of `more` to `all`; a name that is taken already is an error. */
+function add(all, more, what) {
+  for (const [name, value] of Object.entries(more ?? {})) {
+    if (all[name] !== undefined) throw new Error(`openapi: ${what} ${name} is defined twice`);
+    all[name] = value;
+  }
+  return all;
+}
+
+/** The responses by status; successes that are written out get the standard headers. */
+function withStandardResponses(own, standard) {
+  const all = { ...standard.responses, ...own };
+  const complete = ([status, response]) =>
+    status < '300' && !response.$ref ? [status, { ...response, headers: { ...standard.headers, ...response.headers } }] : [status, response];
+  const entries = Object.entries(all).map(complete);
+  return Object.fromEntries(entries.map(([status, { description, headers, ...rest }]) => [status, { description, headers, ...rest }]));
+}
+
+/** An operation as the document has it: with the parameters and responses of its x-standard, and its role in words too. */
+function expanded(where, { 'x-standard': name, 'x-role': role, ...own }, standards) {
+  const standard = standards[name];
+  if (!standard) throw new Error(`openapi: ${where} names no standard: ${name}`);
+  const { operationId, tags, summary, description, security = standard.security, parameters = [], requestBody, responses } = own;
+  return {
+    operationId,
+    tags,
+    summary,
+    description: security ? description : `${description.trimEnd()}\n\nRole: \`${role}\`.\n`,
+    'x-role': role,
+    security,
+    parameters: [...parameters, ...standard.parameters],
+    requestBody,
+    responses: withStandardResponses(responses, standard),
+  };
+}
+
+/** The whole document, with nothing left of x-files, x-standards and x-standard. */
+export function bundle() {
+  const { 'x-files': names, ...root } = read(OPENAPI_YAML);
+  const files = names.map((name) => read(join(dirname(OPENAPI_YAML), name)));
+  const standards = files.reduce((all, file) => add(all, file['x-standards'], 'the standard'), {});
+  const paths = files.reduce((all, file) => add(all, file.paths, 'the path'), {});
+  const components = {};
+  for (const file of files)
+    for (const [kind, named] of Object.entries(file.components ?? {})) components[kind] = add(components[kind] ?? {}, named, kind);
+  for (const [path, item] of Object.entries(paths))
+    for (const [method, operation] of Object.entries(item)) item[method] = expanded(`${method} ${path}`, operation, standards);
+  return { ...root, info: { ...root.info, version: projectVersion() }, paths, components };
+}
+
+const WIDTH = 110;
+
+/** JSON to be read line by line: what fits on a line is on one, everything else has a line for each member. */
+export function readable(value, indent = '', used = 0) {
+  const flat = JSON.stringify(value);
+  if (value === null || typeof value !== 'object') return flat;
+  const spaced = JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
+  if (indent.length + used + spaced.length <= WIDTH) return spaced;
+  const inner = `${indent}  `;
+  const lines = Array.isArray(value)
+    ? value.map((item) => inner + readable(item, inner))
+    : Object.entries(value)
+        .filter(([, member]) => member !== undefined)
+        .map(([key, member]) => `${inner}${JSON.stringify(key)}: ${readable(member, inner, key.length + 4)}`);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  return `${open}\n${lines.join(',\n')}\n${indent}${close}`;
+}
