@@ -46,6 +46,7 @@ struct route {
     const char *models_with; /* it waits and asks a model when this parameter is in the query */
     bool lines; /* its body is NDJSON of up to max_bulk_bytes, read with body_line as a coroutine; each line
                    is answered by itself, so no Idempotency-Key is kept */
+    const struct field *line_fields; /* of each line, in routes with `lines` */
 };
 
 #define END_ROUTES { .path = NULL }

@@ -33,7 +33,7 @@ static const struct setting settings[] = {
 #undef FLAG
 };
 
-enum { SETTINGS = sizeof settings / sizeof *settings, NAME_SIZE = 64 };
+enum { SETTINGS = sizeof settings / sizeof *settings, NAME_SIZE = 64, WORDS_SIZE = 128 };
 
 /* Texts that only take certain words. */
 static const struct choice {
@@ -43,6 +43,25 @@ static const struct choice {
     { "log_level", { "debug", "info", "warn", "error" } },
     { "model_api", { "anthropic", "openai" } },
 };
+
+static const struct choice *find_choice(const char *setting)
+{
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (strcmp(choices[i].name, setting) == 0)
+            return &choices[i];
+    return NULL;
+}
+
+/* "a, b or c" */
+static const char *choice_words(const struct choice *c, char out[WORDS_SIZE])
+{
+    size_t len = 0;
+    for (int i = 0; c->words[i]; i++) {
+        const char *before = i == 0 ? "" : c->words[i + 1] ? ", " : " or ";
+        len += (size_t)snprintf(out + len, WORDS_SIZE - len, "%s%s", before, c->words[i]);
+    }
+    return out;
+}
 
 /* `--some-name` */
 static const char *option_name(const struct setting *s, char out[NAME_SIZE])
@@ -66,15 +85,13 @@ static const char *environment_name(const struct setting *s, char out[NAME_SIZE]
 
 static bool set_text(const struct setting *s, void *to, const char *where, const char *value)
 {
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        if (strcmp(choices[i].name, s->name) != 0)
-            continue;
-        const char *const *word = choices[i].words;
-        while (*word && strcmp(*word, value) != 0)
-            word++;
-        if (!*word)
-            return log_failure("%s must be %s, not \"%s\"", where, s->help, value);
-    }
+    const struct choice *c = find_choice(s->name);
+    const char *const *word = c ? c->words : NULL;
+    char words[WORDS_SIZE];
+    while (c && *word && strcmp(*word, value) != 0)
+        word++;
+    if (c && !*word)
+        return log_failure("%s must be %s, not \"%s\"", where, choice_words(c, words), value);
     *(const char **)to = value;
     return true;
 }
@@ -201,11 +218,52 @@ void config_help(FILE *to)
     for (int i = 0; i < SETTINGS; i++) {
         const struct setting *s = &settings[i];
         char name[NAME_SIZE];
+        const struct choice *c = find_choice(s->name);
+        char words[WORDS_SIZE];
         fprintf(to, "  %-31s %s", option_name(s, name), s->help);
+        if (c)
+            fprintf(to, ": %s", choice_words(c, words));
         if (s->kind == KIND_NUMBER)
             fprintf(to, " (%" PRId64 "; %" PRId64 " to %" PRId64 ")", s->number, s->min, s->max);
         else if (s->kind == KIND_TEXT && s->text[0])
             fprintf(to, " (%s)", s->text);
         fputc('\n', to);
+    }
+}
+
+/* What a setting takes, as the third column of config_table. */
+static void print_values(FILE *to, const struct setting *s)
+{
+    const struct choice *c = find_choice(s->name);
+    if (s->kind == KIND_NUMBER)
+        fprintf(to, "%" PRId64 " to %" PRId64, s->min, s->max);
+    else if (s->kind == KIND_FLAG)
+        fputs("true or false", to);
+    char words[WORDS_SIZE];
+    if (c)
+        fputs(choice_words(c, words), to);
+}
+
+static void print_default(FILE *to, const struct setting *s)
+{
+    if (s->kind == KIND_NUMBER)
+        fprintf(to, "`%" PRId64 "`", s->number);
+    else if (s->kind == KIND_FLAG)
+        fputs("`false`", to);
+    else if (s->text[0])
+        fprintf(to, "`%s`", s->text);
+}
+
+void config_table(FILE *to)
+{
+    fputs("| option | environment variable | default | values | meaning |\n|---|---|---|---|---|\n", to);
+    for (int i = 0; i < SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+        char option[NAME_SIZE], variable[NAME_SIZE];
+        fprintf(to, "| `%s` | `%s` | ", option_name(s, option), environment_name(s, variable));
+        print_default(to, s);
+        fputs(" | ", to);
+        print_values(to, s);
+        fprintf(to, " | %s |\n", s->help);
     }
 }

@@ -21,5 +21,7 @@ struct config {
 bool config_read(struct config *c, int *argc, char **argv);
 /* The table of settings, for --help. */
 void config_help(FILE *to);
+/* The same as a table in Markdown, for docs/configuration.md. */
+void config_table(FILE *to);
 
 #endif

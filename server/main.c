@@ -12,6 +12,7 @@
 #include "server/config.h"
 #include "server/dispatch/query.h"
 #include "server/embedded_pg/embedded_pg.h"
+#include "server/fields_print.h"
 #include "server/health_probe.h"
 #include "server/log.h"
 #include "server/remote/remote_check.h"
@@ -43,6 +44,8 @@ static enum exit_code command_migrate(const struct config *config, struct words 
 static enum exit_code command_key(const struct config *config, struct words *words);
 static enum exit_code command_health(const struct config *config, struct words *words);
 static enum exit_code command_routes(const struct config *config, struct words *words);
+static enum exit_code command_fields(const struct config *config, struct words *words);
+static enum exit_code command_settings(const struct config *config, struct words *words);
 
 static const struct command commands[] = {
     { "serve", "daybookd serve [--listen ADDR:PORT] [--database-url URL | --data DIR] [SETTING...]",
@@ -56,14 +59,19 @@ static const struct command commands[] = {
       "daybookd key create --owner NAME --role ROLE [--name LABEL] [--database-url URL | --data DIR]\n"
       "       daybookd key list [--database-url URL | --data DIR]\n"
       "       daybookd key revoke ID [--database-url URL | --data DIR]",
-      "Manages the keys of the API. `create` prints the token, which is shown only once; ROLE is agent "
-      "(reads and writes),\n"
-      "researcher (reads and proposes), reader (reads) or admin. The first key closes the service to callers "
-      "without one.\n",
+      "Manages the keys of the API. `create` prints the token, which is shown only once. ROLE is reader "
+      "(reads), researcher\n"
+      "(also proposes lessons and stores research), agent (also writes everything else) or admin. The first "
+      "key closes the\n"
+      "service to callers without one.\n",
       command_key },
     { "health", "daybookd health [--listen ADDR:PORT]",
       "Exits with 0 when the service on that address is ready.\n", command_health },
     { "routes", "daybookd routes", "Prints the method and path of every route.\n", command_routes },
+    { "fields", "daybookd fields",
+      "Prints the role of every route and the limits of every field it takes, separated by tabs.\n",
+      command_fields },
+    { "settings", "daybookd settings", "Prints every setting as a table in Markdown.\n", command_settings },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -241,6 +249,24 @@ static enum exit_code command_routes(const struct config *config, struct words *
     enum exit_code bad = no_more("routes", words);
     if (!bad)
         serve_print_routes();
+    return bad;
+}
+
+static enum exit_code command_fields(const struct config *config, struct words *words)
+{
+    (void)config;
+    enum exit_code bad = no_more("fields", words);
+    if (!bad)
+        fields_print(stdout);
+    return bad;
+}
+
+static enum exit_code command_settings(const struct config *config, struct words *words)
+{
+    (void)config;
+    enum exit_code bad = no_more("settings", words);
+    if (!bad)
+        config_table(stdout);
     return bad;
 }
 

@@ -41,7 +41,7 @@ static enum err read_entry(struct call *c, const char *text, size_t len, struct 
         .now = c->now,
     };
     struct episode_in *in = arena_zero(&c->arena, sizeof *in);
-    TRY(field_decode(episode_fields, &input, &c->arena, in, &c->problem));
+    TRY(field_decode(c->route->line_fields, &input, &c->arena, in, &c->problem));
     return episode_check(c, in, e);
 }
 
@@ -189,6 +189,7 @@ static enum err bulk_post(struct call *c)
 }
 
 const struct route episodic_bulk_routes[] = {
-    { POST, "/v1/episodic/bulk", bulk_post, .role = ROLE_RESEARCHER, .waits = true, .lines = true },
+    { POST, "/v1/episodic/bulk", bulk_post, .role = ROLE_RESEARCHER, .waits = true, .lines = true,
+      .line_fields = episode_fields },
     END_ROUTES,
 };

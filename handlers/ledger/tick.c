@@ -182,7 +182,7 @@ static enum err read_tick(struct call *c, const char *line, size_t len, struct t
         .now = c->now,
     };
     *tick = arena_zero(&c->arena, sizeof **tick);
-    return field_decode(tick_body_fields, &input, &c->arena, *tick, &c->problem);
+    return field_decode(c->route->line_fields, &input, &c->arena, *tick, &c->problem);
 }
 
 static void read_batch(struct call *c, struct batch *b)
@@ -286,6 +286,7 @@ const struct route tick_routes[] = {
     { POST, "/v1/deployments/{id}/ticks", tick_post, .fields = tick_fields, .in_size = sizeof(struct tick_in),
       .role = ROLE_AGENT, .waits = true, .models_with = "reflect" },
     { POST, "/v1/deployments/{id}/ticks/bulk", bulk_post, .fields = bulk_fields,
-      .in_size = sizeof(struct tick_in), .role = ROLE_AGENT, .waits = true, .lines = true },
+      .in_size = sizeof(struct tick_in), .role = ROLE_AGENT, .waits = true, .lines = true,
+      .line_fields = tick_body_fields },
     END_ROUTES,
 };

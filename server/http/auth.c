@@ -7,6 +7,7 @@
 
 #include "core/base/sha256.h"
 #include "db/keys.h"
+#include "server/http/route.h"
 #include "server/log.h"
 
 enum {
@@ -44,11 +45,10 @@ static const char *token(const struct call *c)
 
 static enum err role_check(struct call *c)
 {
-    static const char *const names[] = { "public", "reader", "researcher", "agent", "admin" };
     if (c->role >= c->route->role)
         return OK;
     return problem_set(&c->problem, ERR_FORBIDDEN, "this needs the role %s; the key has the role %s",
-                       names[c->route->role], names[c->role]);
+                       role_name(c->route->role), role_name(c->role));
 }
 
 /* OK, an error, or *unsure when the key may have been made since the last load, unless that is `fresh`. */

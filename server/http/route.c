@@ -34,6 +34,12 @@ const char *method_name(enum method m)
     return method_names[m];
 }
 
+const char *role_name(enum role role)
+{
+    static const char *const names[] = { "public", "reader", "researcher", "agent", "admin" };
+    return names[role];
+}
+
 void route_init(void)
 {
     count = 0;

@@ -15,6 +15,7 @@ int route_index(const struct route *r); /* of NULL: route_count() */
 
 enum method method_parse(const char *name);
 const char *method_name(enum method m);
+const char *role_name(enum role role);
 
 struct route_match {
     const struct route *route; /* NULL: no such path, or not with this method */

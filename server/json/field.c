@@ -304,6 +304,16 @@ enum err field_decode(const struct field *table, const struct field_input *in, s
     return p->count == before ? OK : ERR_INVALID_FIELDS;
 }
 
+bool field_has_min(const struct field *f)
+{
+    return f->min != 0 || f->max != 0;
+}
+
+bool field_has_max(const struct field *f)
+{
+    return f->max >= f->min && field_has_min(f);
+}
+
 const struct field *field_find(const struct field *table, const char *name)
 {
     for (const struct field *f = table; f->name; f++)

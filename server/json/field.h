@@ -105,6 +105,11 @@ struct field_input {
 enum err field_decode(const struct field *table, const struct field_input *in, struct arena *arena, void *out,
                       struct problem *p) must_check;
 
+/* Whether `min` and `max` of a row are limits: a max below min is none, and 0 and 0 are two that are not
+ * given. */
+bool field_has_min(const struct field *f);
+bool field_has_max(const struct field *f);
+
 /* The row of that name, or NULL. */
 const struct field *field_find(const struct field *table, const char *name);
 

@@ -65,15 +65,9 @@ void value_bad(struct decoder *d, const struct place *at, enum fault fault, cons
     (void)problem_field(d->p, buf_string(&place), fault, "%s", detail);
 }
 
-/* A max below min is no upper limit; so a row that says nothing (0 and 0) has none either. */
-static bool has_max(const struct field *f)
-{
-    return f->max >= f->min && (f->max != 0 || f->min != 0);
-}
-
 static const char *range_text(struct decoder *d, const struct field *f)
 {
-    if (has_max(f))
+    if (field_has_max(f))
         return arena_fmt(d->arena, "from %lld to %lld", (long long)f->min, (long long)f->max);
     return arena_fmt(d->arena, "at least %lld", (long long)f->min);
 }
@@ -225,8 +219,8 @@ static void take_int(struct decoder *d, const struct field *f, const struct plac
     enum whole whole = whole_number(lexeme, &value);
     if (whole == NOT_WHOLE)
         value_bad(d, at, FAULT_WRONG_TYPE, "must be a whole number, is %s", lexeme);
-    else if (whole == WHOLE_TOO_LARGE || value == FIELD_NO_INT || (has_max(f) && value > f->max) ||
-             ((f->min != 0 || f->max != 0) && value < f->min))
+    else if (whole == WHOLE_TOO_LARGE || value == FIELD_NO_INT || (field_has_max(f) && value > f->max) ||
+             (field_has_min(f) && value < f->min))
         value_bad(d, at, FAULT_OUT_OF_RANGE, "must be %s, is %s",
                   f->min || f->max ? range_text(d, f) : "a whole number of 64 bits", lexeme);
     else
@@ -239,7 +233,7 @@ static void take_number(struct decoder *d, const struct field *f, const struct p
     double value = f->min || f->max || f->above_zero ? strtod(lexeme, NULL) : 0;
     if (f->above_zero && value <= 0)
         value_bad(d, at, FAULT_OUT_OF_RANGE, "must be above zero, is %s", lexeme);
-    else if ((f->min || f->max) && (value < (double)f->min || (has_max(f) && value > (double)f->max)))
+    else if ((f->min || f->max) && (value < (double)f->min || (field_has_max(f) && value > (double)f->max)))
         value_bad(d, at, FAULT_OUT_OF_RANGE, "must be %s, is %s", range_text(d, f), lexeme);
     else
         *out = arena_text(d->arena, lexeme);
@@ -302,7 +296,7 @@ bool value_count(struct decoder *d, const struct field *f, const struct place *a
         value_bad(d, at, FAULT_TOO_FEW, "has %zu items, must have at least %lld", count, (long long)f->min);
         return false;
     }
-    if (has_max(f) && (int64_t)count > f->max) {
+    if (field_has_max(f) && (int64_t)count > f->max) {
         value_bad(d, at, FAULT_TOO_MANY, "has %zu items, may have at most %lld", count, (long long)f->max);
         return false;
     }
@@ -393,8 +387,9 @@ void value_text(struct decoder *d, const struct field *f, const struct place *at
         take_cursor(d, f, at, text, member);
         break;
     default:
-        if (check_text(d, at, text,
-                       (struct text_rule){ f->min, has_max(f) ? f->max : 0, f->kind == KIND_LINE, false }))
+        if (check_text(
+                d, at, text,
+                (struct text_rule){ f->min, field_has_max(f) ? f->max : 0, f->kind == KIND_LINE, false }))
             *(const char **)member = text;
     }
 }

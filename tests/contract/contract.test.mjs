@@ -3,11 +3,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { projectVersion } from '../lib/bundle.mjs';
+import { differences as checkDifferences } from '../lib/contract_checks.mjs';
 import { openapi, operations } from '../lib/contract.mjs';
+import { BEYOND_TABLES, differences, readContractFields, readTables } from '../lib/contract_fields.mjs';
 import { generated } from '../lib/generate.mjs';
 import { BIN, ERRORS_DEF, TESTS } from '../lib/paths.mjs';
 import { run, until } from '../lib/processes.mjs';
 import { command } from '../lib/service.mjs';
+import { documentedSettings, settingsTable } from '../lib/settings_table.mjs';
 import { suite } from '../lib/suite.mjs';
 import { specmatic } from './specmatic.mjs';
 
@@ -17,6 +21,47 @@ test('every route of the binary is in the contract, and the reverse', async () =
   const { code, stdout } = await command(['routes']);
   assert.equal(code, 0);
   assert.deepEqual(stdout.trim().split('\n').sort(), operations.map((o) => `${o.method} ${o.path}`).sort());
+});
+
+const tables = async () => {
+  const { code, stdout } = await command(['fields']);
+  assert.equal(code, 0);
+  return readTables(stdout);
+};
+
+test('every limit of every field table is in the contract, and the reverse', async () => {
+  const { fields } = await tables();
+  assert.ok(Object.values(fields).flatMap(Object.keys).length > 400);
+  assert.deepEqual(differences(fields, readContractFields().fields), []);
+  for (const [route, field] of BEYOND_TABLES)
+    assert.ok(
+      Object.entries(fields).some(([r, of]) => route.test(r) && Object.keys(of).some((name) => field.test(name))),
+      `no field is meant by ${route} ${field} any more`,
+    );
+});
+
+test('every operation names the role of its route, and the contract describes each role', async () => {
+  const { roles } = await tables();
+  assert.deepEqual(readContractFields().roles, roles);
+  const described = [...openapi.info.description.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  assert.deepEqual(described, ['reader', 'researcher', 'agent', 'admin']);
+  for (const { path, operation } of operations) {
+    assert.equal(operation['x-role'] === 'public', operation.security !== undefined, path);
+    if (!operation.security) assert.ok(operation.description.endsWith(`Role: \`${operation['x-role']}\`.\n`), path);
+  }
+});
+
+test('a limit that a table of the database repeats is the limit of the contract', async () => {
+  const { compared, wrong } = await checkDifferences(s);
+  assert.deepEqual(wrong, []);
+  assert.ok(compared > 15, `only ${compared} limits were compared`);
+});
+
+test('the version of the contract is that of the binary', async () => {
+  const { stdout } = await command(['--version']);
+  assert.equal(stdout.split(' ')[1], openapi.info.version);
+  assert.equal(openapi.info.version, projectVersion());
+  assert.equal((await s.api.get('/version')).json.version, openapi.info.version);
 });
 
 test('every error of the service is in the contract with its status, and the reverse', () => {
@@ -53,8 +98,12 @@ test('every answer of the contract is closed, and every operation tells its refu
       assert.ok(operation.responses[status], `${method} ${path} does not tell ${status}`);
 });
 
-test('the generated files are what the contract yields: npm run generate', () => {
+test('the generated files are up to date: npm run generate', () => {
   for (const [path, bytes] of generated()) assert.ok(readFileSync(path).equals(bytes), `${path} is not up to date`);
+});
+
+test('docs/configuration.md has the table of settings that the binary prints: npm run settings', () => {
+  assert.equal(documentedSettings(), settingsTable());
 });
 
 const env = { ...process.env, PATH: `${BIN}:${process.env.PATH}`, REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', REDOCLY_TELEMETRY: 'off' };

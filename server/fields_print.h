@@ -1,0 +1,13 @@
+/* The field tables of all routes as tab-separated text, for `daybookd fields`. */
+#ifndef DAYBOOK_SERVER_FIELDS_PRINT_H
+#define DAYBOOK_SERVER_FIELDS_PRINT_H
+
+#include <stdio.h>
+
+/* A line of column names, then a line for each route (its field is "-") followed by one for each of its
+ * fields. The fields of objects have dotted names: `outcome.metric`, `fees[].symbol` in a list of objects,
+ * `marks{}` for the values and `marks{name}` for the names of a map. An empty column says that the table has
+ * no such limit. */
+void fields_print(FILE *to);
+
+#endif
