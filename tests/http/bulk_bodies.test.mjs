@@ -5,7 +5,7 @@ import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import net from 'node:net';
 import { test } from 'node:test';
 import { exchange, makeClient } from '../lib/client.mjs';
-import { run, until, within } from '../lib/processes.mjs';
+import { eventually, run, until } from '../lib/processes.mjs';
 import { createKey, startService } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -102,7 +102,7 @@ test('Expect: 100-continue is answered before the body, and a refusal instead of
   c.socket.write(head('Content-Length: 3\r\nExpect: 100-continue\r\n'));
   await until(() => c.text.startsWith('HTTP/1.1 100 '), 'it says continue');
   c.socket.write('\n\n\n');
-  await within(5000, c.closed, 'the answer is complete');
+  await eventually(c.closed, 'the answer is complete');
   assert.match(c.text, /\r\n\r\nHTTP\/1\.1 200 /);
 
   const refused = await exchange(s.service.port, head('Content-Length: 999999999999\r\nExpect: 100-continue\r\n'), {
@@ -127,12 +127,12 @@ test('a body that keeps coming is not cut, one that stops is', async () => {
     const begun = Date.now();
     await until(() => c.socket.write('1\r\n\n\r\n') && Date.now() - begun > 1500, 'three time-outs have passed');
     c.socket.write('0\r\n\r\n');
-    await within(5000, c.closed, 'the answer is complete');
+    await eventually(c.closed, 'the answer is complete');
     assert.match(c.text, /^HTTP\/1\.1 200 /);
 
     const silent = await connection(service);
     silent.socket.write(`${head('Transfer-Encoding: chunked\r\n')}1\r\n\n\r\n`);
-    await within(5000, silent.closed, 'it is given up');
+    await eventually(silent.closed, 'it is given up');
     assert.equal(silent.text, '');
     await until(() => spooled(service) === 0, 'its file is closed');
     await until(() => service.log.includes('body_timeout'), 'it is logged');
@@ -174,7 +174,7 @@ test('all bodies that wait have a limit together: beyond it is 507, and one that
     await until(() => service.log.includes(`spool_full limit_bytes=${5 * MEGABYTE}`), 'it is logged');
     await api.post(PATH, blank(MEGABYTE), { headers: NDJSON, status: 200 });
     c.socket.write('\n');
-    await within(5000, c.closed, 'the answer is complete');
+    await eventually(c.closed, 'the answer is complete');
     assert.match(c.text, /^HTTP\/1\.1 200 /, 'the first one has lost nothing');
     for (let i = 0; i < 3; i++) await api.post(PATH, blank(4 * MEGABYTE), { headers: NDJSON, status: 200 });
   });
@@ -205,7 +205,7 @@ test('a key that is not known is refused before the body is sent, and a new one 
     c.socket.write(ask(key));
     await until(() => c.text.startsWith('HTTP/1.1 100 '), 'the new key may send');
     c.socket.write('\n\n');
-    await within(5000, c.closed, 'the answer is complete');
+    await eventually(c.closed, 'the answer is complete');
     assert.doesNotMatch(c.text, /unauthenticated/);
   } finally {
     await service.stop();
@@ -220,16 +220,16 @@ test('an Idempotency-Key is taken and not kept: each line is answered by itself'
 });
 
 test('a body that is under way when the service stops is finished within the stop limit, or given up', async () => {
-  const service = await s.another({ args: ['--stop-timeout-ms', '3000'] });
+  const service = await s.another({ args: ['--stop-timeout-ms', '20000'] });
   const [quick, slow] = [await connection(service), await connection(service)];
   for (const c of [quick, slow]) c.socket.write(`${head('Content-Length: 2\r\n')}\n`);
   await until(() => spooled(service) === 2, 'both are under way');
   const stopped = service.stop();
   await until(() => service.log.includes('stop signal=TERM'), 'it stops');
   quick.socket.write('\n');
-  await within(2000, quick.closed, 'the answer is complete');
+  await eventually(quick.closed, 'the answer is complete');
   assert.match(quick.text, /^HTTP\/1\.1 200 /);
   await stopped;
-  await within(1000, slow.closed, 'the other is closed');
+  await eventually(slow.closed, 'the other is closed');
   assert.equal(slow.text, '');
 });

@@ -5,7 +5,7 @@ import net from 'node:net';
 import { test } from 'node:test';
 import { exchange, makeClient } from '../lib/client.mjs';
 import { create, newLesson } from '../lib/lessons.mjs';
-import { until, within } from '../lib/processes.mjs';
+import { eventually, until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite();
@@ -102,10 +102,10 @@ test('too many connections in all are 503, with Retry-After', async () => {
 test('a silent connection is closed after the idle time', async () => {
   await withLimits(['--idle-timeout-ms', '1000'], async (service) => {
     const [socket] = await openConnections(service.port, 1);
-    await within(5000, once(socket, 'close'), 'the idle connection is closed');
+    await eventually(once(socket, 'close'), 'the idle connection is closed');
     const [kept] = await openConnections(service.port, 1);
     kept.write('GET /version HTTP/1.1\r\nHost: a\r\n\r\n');
-    await within(5000, once(kept, 'close'), 'an idle kept-alive connection is closed');
+    await eventually(once(kept, 'close'), 'an idle kept-alive connection is closed');
   });
 });
 
@@ -113,8 +113,7 @@ test('a body that does not arrive is given up, with 408 or by closing, and store
   await withLimits(['--request-timeout-ms', '1000', '--idle-timeout-ms', '2000'], async (service, api) => {
     const body = JSON.stringify(newLesson({ tags: ['slow'] }));
     const head = `POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
-    const answer = await within(
-      10_000,
+    const answer = await eventually(
       exchange(service.port, head + body.slice(0, -1), { method: 'POST', path: '/v1/lessons' }),
       'the slow body is given up',
     );
@@ -127,7 +126,6 @@ test('a request that takes too long is 504 request_timeout, and its statement is
   await withLimits(['--request-timeout-ms', '500'], async (service, api) => {
     await create(api);
     await whileLocked(async () => {
-      const begun = Date.now();
       const answers = await Promise.all([
         api.get('/v1/lessons'),
         api.post('/v1/lessons', newLesson({ tags: ['late'] })),
@@ -137,8 +135,7 @@ test('a request that takes too long is 504 request_timeout, and its statement is
         assert.equal(answer.status, 504, answer.text);
         assert.equal(answer.json.code, 'request_timeout');
       }
-      assert.ok(Date.now() - begun < 5000);
-      await until(async () => (await waiting()) === 0, 'no statement waits any more', 5000);
+      await until(async () => (await waiting()) === 0, 'no statement waits any more');
     });
     assert.deepEqual((await api.get('/v1/lessons?tags=late', { status: 200 })).json.items, []);
     await create(api);
@@ -162,17 +159,22 @@ test('more requests in flight than allowed are 503 overloaded, and health is not
 });
 
 test('a slow statement does not stand in front of fast ones', async () => {
-  const { id } = await create(s.api);
-  const holder = await s.cluster.connect(s.database);
-  await holder.query('BEGIN');
-  await holder.query('SELECT id FROM daybook.lessons WHERE id = $1 FOR UPDATE', [id]);
-  const stuck = s.api.post(`/v1/lessons/${id}/retire`, { reason: 'x' });
-  try {
-    await within(3000, Promise.all(Array.from({ length: 20 }, () => s.api.get(`/v1/lessons/${id}`, { status: 200 }))), 'reads go on');
-    await within(3000, create(s.api), 'writes go on');
-  } finally {
-    await holder.query('ROLLBACK');
-    await holder.end();
-  }
-  assert.equal((await stuck).status, 200);
+  await withLimits(['--request-timeout-ms', '600000'], async (service, api) => {
+    const { id } = await create(api);
+    const holder = await s.cluster.connect(s.database);
+    await holder.query('BEGIN');
+    await holder.query('SELECT id FROM daybook.lessons WHERE id = $1 FOR UPDATE', [id]);
+    let retired = false;
+    const stuck = api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }).finally(() => (retired = true));
+    try {
+      await until(async () => (await waiting()) > 0, 'the statement waits');
+      await eventually(Promise.all(Array.from({ length: 20 }, () => api.get(`/v1/lessons/${id}`, { status: 200 }))), 'reads go on');
+      await eventually(create(api), 'writes go on');
+      assert.ok(!retired, 'all of that was answered while the statement waited');
+    } finally {
+      await holder.query('ROLLBACK');
+      await holder.end();
+    }
+    assert.equal((await stuck).status, 200);
+  });
 });

@@ -12,7 +12,7 @@ import { hashOf, ledgerSuite } from '../lib/ticks.mjs';
 
 const models = await startModelServer();
 const settings = {
-  DAYBOOK_MODEL_TIMEOUT_MS: '1500',
+  DAYBOOK_MODEL_TIMEOUT_MS: '50000', // long enough for a busy machine, shorter than the wait that a refusal asks for below
   DAYBOOK_LOOPS: '1',
   DAYBOOK_MODEL_PRICE_INPUT: '3',
   DAYBOOK_MODEL_PRICE_OUTPUT: '15',
@@ -121,6 +121,8 @@ for (const [wire, path] of [
     models.model.reset();
     models.model.next(say(noteText()));
     const { note } = await reflect(api, id);
+    const hurried = await s.another({ env: { ...models.modelEnv(wire), ...settings, DAYBOOK_MODEL_TIMEOUT_MS: '1500' } });
+    const impatient = makeClient(hurried.base);
     const before = await metricsOf(api);
     for (const [name, behaviour, reason, detail] of [
       ['429', status(429, { retryAfter: 60 }), 'model_failed', /answered 429.*60 s/],
@@ -132,7 +134,7 @@ for (const [wire, path] of [
     ]) {
       models.model.reset();
       models.model.always(behaviour);
-      const answer = await reflect(api, id, { force: true });
+      const answer = await reflect(name === 'hang' ? impatient : api, id, { force: true });
       assert.deepEqual(said(answer), ['model_failed', reason], name);
       assert.match(answer.detail, detail, name);
       assert.deepEqual(
@@ -153,11 +155,12 @@ for (const [wire, path] of [
     }
     assert.equal(await claims(), 0);
     const after = await metricsOf(api);
-    for (const [reason, times] of [['model_failed', 6], ['model_timeout', 1]]) {
-      const label = `daybook_reflections_total{outcome="model_failed",reason="${reason}"}`;
-      assert.equal(after.get(label) - before.get(label), times, label);
-    }
-    assert.match(wires[wire].service.log, new RegExp(` warn reflection outcome=model_failed reason=model_timeout deployment=${id} model="test-model" `));
+    const label = (reason) => `daybook_reflections_total{outcome="model_failed",reason="${reason}"}`;
+    assert.equal(after.get(label('model_failed')) - before.get(label('model_failed')), 6);
+    assert.equal((await metricsOf(impatient)).get(label('model_timeout')), 1);
+    impatient.close();
+    await hurried.stop();
+    assert.match(hurried.log, new RegExp(` warn reflection outcome=model_failed reason=model_timeout deployment=${id} model="test-model" `));
     for (const passing of [status(500), status(429)]) {
       models.model.reset();
       models.model.next(passing, say(noteText({ sizing: ['after a failure (n=3)'] })));

@@ -10,16 +10,19 @@ import { addNote, bytesOf, ledgerSuite } from '../lib/ticks.mjs';
 
 const models = await startModelServer();
 let plain; // a service on the same database that has no model
+let impatient; // and one that waits for its model for a short time only
 const services = [];
 const s = ledgerSuite({
-  env: { ...models.modelEnv('anthropic'), DAYBOOK_MODEL_TIMEOUT_MS: '1500', DAYBOOK_LOOPS: '1' },
+  env: { ...models.modelEnv('anthropic'), DAYBOOK_LOOPS: '1' },
   prepare: async () => {
     services.push(await s.another({ env: { DAYBOOK_LOOPS: '1' } }));
-    plain = makeClient(services[0].base);
+    services.push(await s.another({ env: { ...models.modelEnv('anthropic'), DAYBOOK_MODEL_TIMEOUT_MS: '1500', DAYBOOK_LOOPS: '1' } }));
+    [plain, impatient] = services.map(({ base }) => makeClient(base));
   },
 });
 after(async () => {
   plain?.close();
+  impatient?.close();
   for (const service of services) await service.stop();
   await models.close();
 });
@@ -69,14 +72,14 @@ test('a tick that was stored without its reflection gets it when it comes again'
 });
 
 test('a model that fails does not hide the tick', async () => {
-  for (const [behaviour, reason] of [
-    [status(400), 'model_failed'],
-    [hang(), 'model_timeout'],
+  for (const [behaviour, reason, api] of [
+    [status(400), 'model_failed', s.api],
+    [hang(), 'model_timeout', impatient],
   ]) {
     const { id, exit } = await nearlyDue();
     models.model.reset();
     models.model.always(behaviour);
-    const answer = await post(s.api, id, exit);
+    const answer = await post(api, id, exit);
     assert.deepEqual([answer.replayed, answer.ops.at(-1).op], [false, 'close_trade']);
     assert.deepEqual([answer.reflection.outcome, answer.reflection.reason, answer.reflection.note], ['model_failed', reason, null]);
     models.model.reset();

@@ -8,7 +8,7 @@ import { commit, prepare } from '../lib/research.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const models = await startModelServer();
-const s = suite({ env: { ...models.embeddingEnv(), DAYBOOK_EMBEDDING_TIMEOUT_MS: '500', DAYBOOK_LOOPS: '1' } });
+const s = suite({ env: { ...models.embeddingEnv(), DAYBOOK_LOOPS: '1' } });
 after(() => models.close());
 
 let waiting; // the entry that was stored without a vector

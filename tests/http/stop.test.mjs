@@ -5,7 +5,7 @@ import net from 'node:net';
 import { test } from 'node:test';
 import { exchange, makeClient } from '../lib/client.mjs';
 import { newLesson } from '../lib/lessons.mjs';
-import { until, within } from '../lib/processes.mjs';
+import { eventually, until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite();
@@ -23,14 +23,12 @@ async function lock() {
 const waiting = async () => Number((await s.query("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"))[0].n);
 
 test('an idle service stops at once, also with open connections', async () => {
-  const service = await s.another();
+  const service = await s.another({ args: ['--stop-timeout-ms', '600000'] });
   const sockets = Array.from({ length: 20 }, () => net.connect(service.port, '127.0.0.1'));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   for (const socket of sockets) socket.on('error', () => {}).resume();
   await exchange(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-  const begun = Date.now();
-  await service.stop();
-  assert.ok(Date.now() - begun < 5000, `${Date.now() - begun} ms`);
+  await service.stop(); // long before its time-out
   for (const socket of sockets) socket.destroy();
 });
 
@@ -67,7 +65,7 @@ test('a request that does not finish in time does not keep the service', async (
   const unlock = await lock();
   const answer = api.get('/v1/lessons').catch((error) => error);
   await until(async () => (await waiting()) > 0, 'the request waits');
-  await within(8000, service.stop(), 'the service ends');
+  await eventually(service.stop(), 'the service ends');
   const got = await answer;
   if (!(got instanceof Error)) assert.equal(got.status, 503);
   await unlock();
@@ -77,7 +75,7 @@ test('a request that does not finish in time does not keep the service', async (
 test('SIGINT stops in the same way', async () => {
   const service = await s.another();
   service.child.kill('SIGINT');
-  assert.deepEqual(await within(10_000, service.ended, 'it ends'), { code: 0, signal: null });
+  assert.deepEqual(await eventually(service.ended, 'it ends'), { code: 0, signal: null });
 });
 
 test('a stop during the start leaves no process behind', async () => {

@@ -6,12 +6,9 @@ import net from 'node:net';
 import { checkAnswer } from './contract.mjs';
 import { newLesson } from './lessons.mjs';
 import { daybookd } from './paths.mjs';
-import { ended, start, until, within } from './processes.mjs';
+import { ended, eventually, start, until } from './processes.mjs';
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** No answer may take longer than this, whatever happens to the database: time-out, overtime, and room for a busy machine. */
-export const ANSWER_MS = (requestTimeoutMs) => requestTimeoutMs + 2000 + 3000;
 
 // ---- load ----
 
@@ -22,8 +19,8 @@ let writers = 0;
  * `attempts` holds {name, key, status, code, ms, error} of every POST; a writer with a key repeats it until it is answered 201.
  * `target()` gives the base URL to use for the next request; null means that there is none at the moment.
  */
-export function startLoad(target, { plain = 4, keyed = 4, readers = 2, limitMs }) {
-  const load = { attempts: [], reads: [], slowest: 0 };
+export function startLoad(target, { plain = 4, keyed = 4, readers = 2 } = {}) {
+  const load = { attempts: [], reads: [] };
   const agent = new http.Agent({ keepAlive: true });
   let going = true;
   let givenUp = false;
@@ -33,7 +30,7 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2, limitMs }
     if (!base) return { error: 'no service' };
     const begun = Date.now();
     try {
-      const answer = await within(limitMs, send(agent, base, method, path, body, key), `${method} ${path}`);
+      const answer = await eventually(send(agent, base, method, path, body, key), `${method} ${path}`);
       return { ...answer, ms: Date.now() - begun };
     } catch (error) {
       if (error.message.includes('not within')) load.hung = error;
@@ -44,7 +41,6 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2, limitMs }
   const post = async (body, key) => {
     const answer = await ask('POST', '/v1/lessons', body, key);
     const { status, error, ms = 0 } = answer;
-    load.slowest = Math.max(load.slowest, ms);
     const attempt = { name: body.takeaway, key, status, error, ms, code: status >= 400 ? JSON.parse(answer.text).code : undefined, at: Date.now() };
     if (status === 503) assert.ok(Number(answer.headers['retry-after']) >= 1, 'a 503 says when to come again');
     load.attempts.push(attempt);
@@ -67,7 +63,6 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2, limitMs }
   const reader = async () => {
     while (going) {
       const answer = await ask('GET', '/v1/lessons?limit=5');
-      load.slowest = Math.max(load.slowest, answer.ms ?? 0);
       load.reads.push({ status: answer.status, error: answer.error, ms: answer.ms, at: Date.now() });
       await sleep(answer.status === 200 ? 1 : 20);
     }
@@ -83,7 +78,7 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2, limitMs }
   load.stop = async () => {
     going = false;
     try {
-      await within(30_000, failed, 'every request is answered');
+      await eventually(failed, 'every request is answered');
     } finally {
       givenUp = true;
       agent.destroy();
@@ -198,7 +193,7 @@ export async function metric(api, name, labels = '') {
 }
 
 /** Waits until the gauges are what they were: nothing leaked. The asking connection counts itself. */
-export async function settled(api, { connections, requests }, ms = 10_000) {
+export async function settled(api, { connections, requests }) {
   let seen;
   await until(async () => {
     try {
@@ -208,7 +203,7 @@ export async function settled(api, { connections, requests }, ms = 10_000) {
       return false; // the connection was closed as idle just when it was used again
     }
     return seen.connections <= connections && seen.requests <= requests;
-  }, 'connections and requests go back to what they were', ms).catch((error) => {
+  }, 'connections and requests go back to what they were').catch((error) => {
     throw new Error(`${error.message}: ${JSON.stringify(seen)} instead of ${JSON.stringify({ connections, requests })}`);
   });
 }
@@ -230,13 +225,13 @@ export async function startPrivate(folder) {
       if (found) resolve(found[1]);
     });
   });
-  service.base = await within(60_000, Promise.race([line, end.then(() => null)]), 'the service listens');
+  service.base = await eventually(Promise.race([line, end.then(() => null)]), 'the service listens');
   assert.ok(service.base, `daybookd ended: ${service.log}`);
   /** The process id of its PostgreSQL. */
   service.postmaster = () => Number(readFileSync(`${folder}/cluster/postmaster.pid`, 'utf8').split('\n')[0]);
   service.stop = async () => {
     child.kill('SIGTERM');
-    const result = await within(40_000, end, 'the service stops').catch((error) => {
+    const result = await eventually(end, 'the service stops').catch((error) => {
       child.kill('SIGKILL');
       throw error;
     });

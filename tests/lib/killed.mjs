@@ -54,7 +54,7 @@ export async function killUnder(s, writers, { kills, nthBoth, apart = 0, seed })
   const answered = () => sum((w) => w.answers.length);
   for (let i = 1; i <= kills; i++) {
     const before = answered();
-    await until(() => answered() > before + apart, 'answers come', 30_000);
+    await until(() => answered() > before + apart, 'answers come');
     await sleep(random() * 100);
     await killAndStart(s, i % nthBoth === 0);
   }

@@ -21,6 +21,9 @@ export async function run(command, args, options = {}) {
   return { code, signal, stdout, stderr };
 }
 
+/** How long a test waits for what must happen. It tells a hang from an overloaded machine and asserts nothing about speed. */
+export const PATIENCE_MS = 120_000;
+
 /** Rejects when `promise` takes longer than `ms`. */
 export async function within(ms, promise, what) {
   let timer;
@@ -32,8 +35,11 @@ export async function within(ms, promise, what) {
   }
 }
 
+/** Waits for what must happen, however busy the machine is; rejects only when it hangs. */
+export const eventually = (promise, what) => within(PATIENCE_MS, promise, what);
+
 /** Asks again and again until `probe` gives something true, and gives that. */
-export async function until(probe, what, ms = 10_000) {
+export async function until(probe, what, ms = PATIENCE_MS) {
   const end = Date.now() + ms;
   for (;;) {
     const found = await probe();

@@ -1,6 +1,6 @@
 // The service under test: started on a free port, watched for what the sanitizers say, always ended.
 import assert from 'node:assert/strict';
-import { ended, run, start, within } from './processes.mjs';
+import { ended, eventually, run, start } from './processes.mjs';
 import { daybookd } from './paths.mjs';
 
 const SANITIZER = /^.*(?:ERROR: (?:Address|Leak|Memory|Thread)Sanitizer|: runtime error: ).*$/m;
@@ -19,7 +19,7 @@ function assertSane(stderr) {
 
 /** Runs a daybookd command to its end: {code, stdout, stderr}. */
 export async function command(args, { env = {} } = {}) {
-  const result = await within(60_000, run(daybookd(), args, { env: cleanEnvironment(env) }), `daybookd ${args[0]}`);
+  const result = await eventually(run(daybookd(), args, { env: cleanEnvironment(env) }), `daybookd ${args[0]}`);
   assertSane(result.stderr);
   return result;
 }
@@ -58,7 +58,7 @@ export async function startService(databaseUrl, { args = [], env = {}, listen = 
       if (line) resolve(line[1]);
     });
   });
-  const base = await within(60_000, Promise.race([listening, end.then(() => null)]), 'the service listens').catch((error) => {
+  const base = await eventually(Promise.race([listening, end.then(() => null)]), 'the service listens').catch((error) => {
     child.kill('SIGKILL');
     throw error;
   });
@@ -71,10 +71,10 @@ export async function startService(databaseUrl, { args = [], env = {}, listen = 
     base,
     port: Number(new URL(base).port),
 
-    /** SIGTERM; the service must end with `code` within `ms`. */
-    async stop({ code = 0, ms = 20_000 } = {}) {
+    /** SIGTERM; the service must end with `code`. */
+    async stop({ code = 0 } = {}) {
       child.kill('SIGTERM');
-      const result = await within(ms, end, 'the service stops').catch((error) => {
+      const result = await eventually(end, 'the service stops').catch((error) => {
         child.kill('SIGKILL');
         throw new Error(`${error.message}; its log ends with: ${service.log.slice(-2000)}`);
       });
