@@ -5,7 +5,7 @@
 -- name: reflection_state :read :one
 select d.id as deployment_id, case when v.memory_enabled then d.reflection_cadence else 'off' end as reflection_cadence, d.every_n_trades, d.reflection_model, w.now as as_of, v.strategy,
     array_to_string(v.avoid, E'\x1f') as avoid, n.id as note_id, n.generated_at, n.lessons_text,
-    n.generated_at > w.now as too_early, (n.generated_at at time zone 'UTC')::date = (w.now at time zone 'UTC')::date as same_day,
+    n.generated_at > w.now as too_early,
     (select true from trade_history x
      where x.owner = d.owner and x.deployment_id = d.id and x.status = 'closed' and x.exit_tick_at <= w.now
      order by x.exit_tick_at desc, x.id desc

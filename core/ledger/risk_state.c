@@ -10,6 +10,49 @@
 
 enum { RULE_CHARS = 40 };
 
+/* ---- counting ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void keep_tail(struct risk_state *r, struct arena *arena, const char *const *rules, size_t count)
+{
+    r->tail_count = count < RISK_REJECTIONS_TAIL ? count : RISK_REJECTIONS_TAIL;
+    const char **tail = arena_alloc(arena, RISK_REJECTIONS_TAIL * sizeof *tail);
+    for (size_t i = 0; i < r->tail_count; i++)
+        tail[r->tail_count - 1 - i] = rules[i];
+    r->tail = tail;
+}
+
+void risk_state_add_rejections(struct risk_state *r, struct arena *arena, const char **rules, size_t count)
+{
+    if (count == 0)
+        return;
+    keep_tail(r, arena, rules, count);
+    struct rule_count *counts = arena_alloc(arena, count * sizeof *counts);
+    qsort(rules, count, sizeof *rules, by_text);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(rules[i], rules[i - 1]) != 0)
+            counts[r->rule_count++] = (struct rule_count){ .rule = rules[i] };
+        counts[r->rule_count - 1].count++;
+    }
+    r->rejections = counts;
+}
+
+void risk_state_add_session(struct risk_state *r, const struct session *s, int64_t now_us)
+{
+    r->losing_closes = s->losing_closes;
+    if (!session_is_today(s, now_us))
+        return;
+    r->executed_today = s->executed_today;
+    r->has_pnl_today = true;
+    r->pnl_today_pct = session_pnl_pct(s);
+}
+
+/* ---- order ---- */
+
 /* The most frequent first, equal ones in byte order: the order they are given in never shows. */
 static int by_count(const void *a, const void *b)
 {

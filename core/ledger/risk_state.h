@@ -4,8 +4,7 @@
 
 #include <stddef.h>
 
-#include "core/base/buf.h"
-#include "core/base/decimal.h"
+#include "core/ledger/session.h"
 
 enum {
     RISK_RULES_SHOWN = 6,     /* of the text; how many more there are is said */
@@ -30,6 +29,12 @@ struct risk_state {
     struct decimal pnl_today_pct; /* realized today, against the equity the day began with */
     int64_t losing_closes;        /* in a row, up to now */
 };
+
+/* Takes over the rejections of the last hour, the newest first: counts them by rule and keeps the last five.
+ * Sorts `rules`. */
+void risk_state_add_rejections(struct risk_state *r, struct arena *arena, const char **rules, size_t count);
+/* Takes over the counters of the session as they stand at `now_us`. */
+void risk_state_add_session(struct risk_state *r, const struct session *s, int64_t now_us);
 
 /* The rule that the last three rejections have in common, or NULL. */
 const char *risk_state_repeated(const struct risk_state *r);

@@ -108,6 +108,40 @@ void situation_text(struct buf *out, const struct situation *s)
     line_text(out, s->reason, SITUATION_REASON_CHARS);
 }
 
+static const char *describe(struct arena *arena, const struct trade *t, const struct trade *open,
+                            size_t count, const struct session *session)
+{
+    struct situation_position *others = arena_alloc(arena, count * sizeof *others);
+    struct situation s = {
+        .symbol = t->symbol,
+        .side = trade_side_names[t->side],
+        .regime = t->entry_regime_tag,
+        .reason = t->entry_reason,
+        .size_usd = t->entry_size_usd,
+        .leverage = t->entry_leverage,
+        .has_time = true,
+        .at_us = t->entry_tick_us,
+        .losing_closes = session->losing_closes,
+        .day_pnl_pct = session_pnl_pct(session),
+        .others = others,
+    };
+    for (size_t i = 0; i < count; i++)
+        if (&open[i] != t)
+            others[s.other_count++] =
+                (struct situation_position){ open[i].symbol, trade_side_names[open[i].side] };
+    struct buf text = { .arena = arena };
+    situation_text(&text, &s);
+    return buf_string(&text);
+}
+
+void situation_describe_opened(struct arena *arena, struct trade *open, size_t count,
+                               const struct session *session)
+{
+    for (size_t i = 0; i < count; i++)
+        if (open[i].entry_tick_us == session->last_tick_us)
+            open[i].situation = describe(arena, &open[i], open, count, session);
+}
+
 void situation_outcome_text(struct buf *out, const struct situation_outcome *o)
 {
     char minutes[DECIMAL_TEXT_SIZE];

@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_CORE_LEDGER_SITUATION_H
 #define DAYBOOK_CORE_LEDGER_SITUATION_H
 
-#include "core/ledger/trade.h"
+#include "core/ledger/session.h"
 
 enum {
     SITUATION_CHARS = 1000,       /* a summary never has more */
@@ -36,7 +36,12 @@ struct situation {
  * What is not known, and what is zero, is left out. */
 void situation_text(struct buf *out, const struct situation *s);
 
-/* What came of a trade, after fees. */
+/* Describes the trades that the last tick of the session opened, in words: the summary of each goes to its
+ * `situation`. The other open trades, this tick's among them, are part of it. */
+void situation_describe_opened(struct arena *arena, struct trade *open, size_t count,
+                               const struct session *session);
+
+/* The outcome of a trade, after fees. */
 struct situation_outcome {
     struct decimal net_usd, return_pct; /* not valid: not known */
     struct decimal holding_minutes;

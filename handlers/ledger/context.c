@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "core/base/money.h"
 #include "core/base/time_text.h"
 #include "core/base/tokens.h"
 #include "core/ledger/json_put.h"
@@ -45,11 +44,6 @@ static int64_t time_us(struct call *c, const struct rows *r, const char *column)
     return us;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Cuts the text of the statement: the rules, the last one first. */
 static const char **split(struct call *c, const char *text, size_t *count)
 {
@@ -63,28 +57,6 @@ static const char **split(struct call *c, const char *text, size_t *count)
     return rules;
 }
 
-static void take_rejections(struct call *c, const char *text, struct risk_state *risk)
-{
-    size_t count;
-    const char **rules = split(c, text, &count);
-    size_t tail_count = count < RISK_REJECTIONS_TAIL ? count : RISK_REJECTIONS_TAIL;
-    const char **tail = arena_alloc(&c->arena, RISK_REJECTIONS_TAIL * sizeof *tail);
-    for (size_t i = 0; i < tail_count; i++)
-        tail[tail_count - 1 - i] = rules[i];
-    risk->tail = tail;
-    risk->tail_count = tail_count;
-    if (count == 0)
-        return;
-    struct rule_count *counts = arena_alloc(&c->arena, count * sizeof *counts);
-    qsort(rules, count, sizeof *rules, by_text);
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || strcmp(rules[i], rules[i - 1]) != 0)
-            counts[risk->rule_count++] = (struct rule_count){ .rule = rules[i] };
-        counts[risk->rule_count - 1].count++;
-    }
-    risk->rejections = counts;
-}
-
 static struct decimal number(const struct rows *r, const char *column)
 {
     struct decimal value;
@@ -92,19 +64,22 @@ static struct decimal number(const struct rows *r, const char *column)
     return value;
 }
 
-/* The figures of the last tick are those of its day: on another day nothing has happened yet. */
 static struct risk_state risk_of(struct call *c, const struct rows *r, int64_t now_us)
 {
     struct risk_state risk = { 0 };
-    take_rejections(c, rows_text(r, 0, "rejections"), &risk);
+    size_t count;
+    const char **rules = split(c, rows_text(r, 0, "rejections"), &count);
+    risk_state_add_rejections(&risk, &c->arena, rules, count);
     if (!rows_text(r, 0, "tick_at"))
         return risk;
-    risk.losing_closes = strtoll(rows_text(r, 0, "losing_closes"), NULL, 10);
-    if (time_text_day(time_us(c, r, "tick_at")) != time_text_day(now_us))
-        return risk;
-    risk.executed_today = strtoll(rows_text(r, 0, "executed_today"), NULL, 10);
-    risk.has_pnl_today = true;
-    risk.pnl_today_pct = money_share(number(r, "realized_today_usd"), number(r, "day_start_equity_usd"));
+    const struct session session = {
+        .last_tick_us = time_us(c, r, "tick_at"),
+        .day_start_equity = number(r, "day_start_equity_usd"),
+        .realized_today = number(r, "realized_today_usd"),
+        .executed_today = strtoll(rows_text(r, 0, "executed_today"), NULL, 10),
+        .losing_closes = strtoll(rows_text(r, 0, "losing_closes"), NULL, 10),
+    };
+    risk_state_add_session(&risk, &session, now_us);
     return risk;
 }
 

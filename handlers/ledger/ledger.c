@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/money.h"
 #include "core/base/time_text.h"
 #include "core/ledger/json_put.h"
 #include "core/ledger/situation.h"
+#include "core/reflect/cadence.h"
 #include "db/db.h"
 #include "handlers/ledger/trade_row.h"
 #include "handlers/recall/situation.h"
@@ -82,59 +82,42 @@ enum err ledger_load(struct call *c, const char *deployment_id, const char *tick
         .id = deployment_id,
         .skill_id = rows_text(r, 0, "skill_id"),
         .version = rows_text(r, 0, "version"),
-        .cadence = rows_text(r, 0, "reflection_cadence"),
+        .cadence = cadence_find(rows_text(r, 0, "reflection_cadence")),
         .lessons_hash = rows_text(r, 0, "lessons_hash"),
         .every_n_trades = int_column(r, "every_n_trades"),
         .ticks = int_column(r, "ticks"),
         .base_tick_us = time_column(c, r, "last_tick_at"),
-        .reflected_us = time_column(c, r, "reflected_at"),
+        .note_us = time_column(c, r, "reflected_at"),
         .lessons_until_us = time_column(c, r, "lessons_until"),
-        .day_start_equity = decimal_column(r, "day_start_equity_usd"),
-        .realized_today = decimal_column(r, "realized_today_usd"),
-        .executed_today = int_column(r, "executed_today"),
-        .losing_closes = int_column(r, "losing_closes"),
+        .session = { .day_start_equity = decimal_column(r, "day_start_equity_usd"),
+                     .realized_today = decimal_column(r, "realized_today_usd"),
+                     .executed_today = int_column(r, "executed_today"),
+                     .losing_closes = int_column(r, "losing_closes") },
         .closed_since_reflection = int_column(r, "closed_since_reflection"),
         .snapshots.arena = &c->arena,
         .changed.arena = &c->arena,
         .begun.arena = &c->arena,
     };
-    l->last_tick_us = l->base_tick_us;
+    l->session.last_tick_us = l->base_tick_us;
     if (!rows_text(r, 0, "lessons_until"))
         l->lessons_until_us = INT64_MAX;
     return trade_rows_read(c, rows_text(r, 0, "open"), &l->open, &l->open_count);
 }
 
-/* ---- the day ---- */
+/* ---- reflection ---- */
 
-static void count_session(struct ledger *l, const struct tick *tick, const struct materialized *m,
-                          struct decimal equity)
+static bool is_reflection_due(const struct ledger *l, int64_t closes)
 {
-    if (l->last_tick_us == MATERIALIZE_NO_TICK ||
-        time_text_day(tick->tick_us) != time_text_day(l->last_tick_us)) {
-        l->day_start_equity = equity;
-        l->realized_today = decimal_from_int(0);
-        l->executed_today = 0;
-    }
-    l->executed_today += trade_label_is_executed_order(&tick->intent);
-    for (size_t i = 0; i < m->op_count; i++) {
-        const struct trade_op *op = &m->ops[i];
-        l->realized_today = decimal_add(l->realized_today, op->realized);
-        if (op->kind == TRADE_CLOSE)
-            l->losing_closes = decimal_sign(op->trade.realized_pnl_usd.value) < 0 ? l->losing_closes + 1 : 0;
-    }
-}
-
-/* When lessons are to be distilled: after every n closed trades, or at the first tick of a day after trades
- * were closed. */
-static bool is_reflection_due(const struct ledger *l, int64_t tick_us, int64_t closes)
-{
-    int64_t before = l->closed_since_reflection, after = before + closes;
-    if (strcmp(l->cadence, "per_n_trades") == 0)
-        return after / l->every_n_trades > before / l->every_n_trades;
-    if (strcmp(l->cadence, "daily") == 0)
-        return after > 0 && (l->reflected_us == MATERIALIZE_NO_TICK ||
-                             time_text_day(tick_us) != time_text_day(l->reflected_us));
-    return false;
+    const struct cadence_state s = {
+        .cadence = l->cadence,
+        .every_n_trades = l->every_n_trades,
+        .closed = l->closed_since_reflection + closes,
+        .closed_before = l->closed_since_reflection,
+        .now_us = l->session.last_tick_us,
+        .has_note = l->note_us != MATERIALIZE_NO_TICK,
+        .note_us = l->note_us,
+    };
+    return !cadence_decide(&l->c->arena, &s).reason;
 }
 
 /* ---- what is stored ---- */
@@ -221,10 +204,10 @@ static void keep_snapshot(struct ledger *l, const struct tick_in *in, const stru
     put_raw(out, "open", a->open);
     put_raw(out, "unmatched_fees", a->unmatched_fees);
     put_raw(out, "reflection_due", a->reflection_due ? "true" : "false");
-    json_put_decimal(out, "day_start_equity_usd", l->day_start_equity);
-    put_int(out, "executed_today", l->executed_today);
-    json_put_decimal(out, "realized_today_usd", l->realized_today);
-    put_int(out, "losing_closes", l->losing_closes);
+    json_put_decimal(out, "day_start_equity_usd", l->session.day_start_equity);
+    put_int(out, "executed_today", l->session.executed_today);
+    json_put_decimal(out, "realized_today_usd", l->session.realized_today);
+    put_int(out, "losing_closes", l->session.losing_closes);
     buf_char(out, '}');
 }
 
@@ -246,39 +229,6 @@ static int64_t stamp(struct ledger *l, const struct tick_in *in, struct material
     return closes;
 }
 
-static const char *situation_of(const struct ledger *l, const struct trade *t)
-{
-    struct situation_position *others = arena_alloc(&l->c->arena, l->open_count * sizeof *others);
-    struct situation s = {
-        .symbol = t->symbol,
-        .side = trade_side_names[t->side],
-        .regime = t->entry_regime_tag,
-        .reason = t->entry_reason,
-        .size_usd = t->entry_size_usd,
-        .leverage = t->entry_leverage,
-        .has_time = true,
-        .at_us = t->entry_tick_us,
-        .losing_closes = l->losing_closes,
-        .day_pnl_pct = money_share(l->realized_today, l->day_start_equity),
-        .others = others,
-    };
-    for (size_t i = 0; i < l->open_count; i++)
-        if (&l->open[i] != t)
-            others[s.other_count++] =
-                (struct situation_position){ l->open[i].symbol, trade_side_names[l->open[i].side] };
-    struct buf text = { .arena = &l->c->arena };
-    situation_text(&text, &s);
-    return buf_string(&text);
-}
-
-/* Of the trades that this tick has opened, once it is known what else it has changed. */
-static void describe_begun(struct ledger *l, int64_t tick_us)
-{
-    for (size_t i = 0; i < l->open_count; i++)
-        if (l->open[i].entry_tick_us == tick_us)
-            l->open[i].situation = situation_of(l, &l->open[i]);
-}
-
 enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *answer)
 {
     struct arena *arena = &l->c->arena;
@@ -287,19 +237,17 @@ enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *an
     struct decimal equity;
     TRY(tick_build(l->c, in, "", &tick));
     tick.snapshot_id = id_new(arena);
-    enum materialize_status status = materialize(arena, l->open, l->open_count, &tick, l->last_tick_us, &m);
+    enum materialize_status status =
+        materialize(arena, l->open, l->open_count, &tick, l->session.last_tick_us, &m);
     if (status != MATERIALIZED)
         return tick_refusal(l->c, status, m.symbol, "");
     int64_t closes = stamp(l, in, &m);
     (void)decimal_parse(in->portfolio->equity_usd, &equity);
-    struct ledger next = *l;
-    count_session(&next, &tick, &m, equity);
-    if (!decimal_is_valid(next.realized_today))
+    if (!session_count(&l->session, &tick, &m, equity))
         return tick_refusal(l->c, MATERIALIZE_TOO_LARGE, "the PnL of today", "");
-    *l = next;
     struct buf ops = { .arena = arena }, open = ops, fees = ops;
     l->open = materialize_open_rows(arena, &m, &l->open_count);
-    describe_begun(l, tick.tick_us);
+    situation_describe_opened(arena, l->open, l->open_count, &l->session);
     trade_ops_json(&ops, &m);
     trade_rows_json(&open, l->open, l->open_count);
     trade_fees_json(&fees, &m);
@@ -307,7 +255,7 @@ enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *an
                         buf_string(&ops),
                         buf_string(&open),
                         buf_string(&fees),
-                        is_reflection_due(l, tick.tick_us, closes),
+                        is_reflection_due(l, closes),
                         false };
     keep_snapshot(l, in, &tick, &a);
     for (size_t i = 0; i < m.op_count; i++)
@@ -315,7 +263,6 @@ enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *an
             keep_trade(l, &m.ops[i].trade, true, tick.tick_us);
     put_answer(answer, &a);
     l->reflection_due = a.reflection_due;
-    l->last_tick_us = tick.tick_us;
     l->last_snapshot_id = tick.snapshot_id;
     l->closed_since_reflection += closes;
     l->closed += closes;
@@ -332,22 +279,22 @@ enum err ledger_store(struct ledger *l, bool *stored)
 {
     struct arena *arena = &l->c->arena;
     for (size_t i = 0; i < l->open_count; i++)
-        keep_trade(l, &l->open[i], false, l->last_tick_us);
+        keep_trade(l, &l->open[i], false, l->session.last_tick_us);
     struct ledger_params params = {
         .id = l->id,
-        .tick_at = time_of(arena, l->last_tick_us),
+        .tick_at = time_of(arena, l->session.last_tick_us),
         .snapshot_id = l->last_snapshot_id,
         .skill_id = l->skill_id,
         .version = l->version,
-        .day_start_equity_usd = text_of(arena, l->day_start_equity),
-        .realized_today_usd = text_of(arena, l->realized_today),
+        .day_start_equity_usd = text_of(arena, l->session.day_start_equity),
+        .realized_today_usd = text_of(arena, l->session.realized_today),
         .snapshots = bracketed(&l->snapshots),
         .changed = bracketed(&l->changed),
         .begun = bracketed(&l->begun),
         .expected = l->ticks,
         .count = l->applied,
-        .executed_today = l->executed_today,
-        .losing_closes = l->losing_closes,
+        .executed_today = l->session.executed_today,
+        .losing_closes = l->session.losing_closes,
         .closed = l->closed,
     };
     struct rows *r;

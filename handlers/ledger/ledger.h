@@ -2,24 +2,26 @@
 #ifndef DAYBOOK_HANDLERS_LEDGER_LEDGER_H
 #define DAYBOOK_HANDLERS_LEDGER_LEDGER_H
 
+#include "core/ledger/session.h"
+#include "core/reflect/cadence.h"
 #include "handlers/ledger/tick_body.h"
 
 struct ledger {
     struct call *c;
-    const char *id, *skill_id, *version, *cadence, *lessons_hash;
+    const char *id, *skill_id, *version, *lessons_hash;
+    enum cadence cadence;
     int64_t every_n_trades;
     int64_t ticks;            /* as it was read: what is stored is stored on top of this */
     int64_t base_tick_us;     /* the last tick that is stored; MATERIALIZE_NO_TICK: none */
-    int64_t reflected_us;     /* when the active note was made; MATERIALIZE_NO_TICK: there is none */
+    int64_t note_us;          /* when the active note was made; MATERIALIZE_NO_TICK: there is none */
     int64_t lessons_until_us; /* ticks from here on may have other lessons: load it again */
 
     /* after the ticks that were applied */
-    int64_t last_tick_us;
+    struct session session;
     const char *last_snapshot_id;
     struct trade *open;
     size_t open_count;
-    struct decimal day_start_equity, realized_today;
-    int64_t executed_today, losing_closes, closed_since_reflection;
+    int64_t closed_since_reflection;
     bool reflection_due; /* by the last of them */
 
     /* what is not stored yet */

@@ -56,7 +56,7 @@ static int64_t tick_us(const struct tick_in *in)
 static bool follows(const struct ledger *l, const struct tick_in *in)
 {
     const int64_t us = tick_us(in);
-    return us > l->last_tick_us && us < l->lessons_until_us;
+    return us > l->session.last_tick_us && us < l->lessons_until_us;
 }
 
 /* Applies entries from the first one on, as many as follow each other, against the ledger as it is now; again
@@ -75,7 +75,7 @@ static enum err apply(struct call *c, const char *deployment_id, const struct en
         size_t n = 0;
         forget_problem(c);
         TRY(ledger_load(c, deployment_id, entries[0].in->tick_at, &l));
-        if (tick_us(entries[0].in) <= l.last_tick_us) {
+        if (tick_us(entries[0].in) <= l.session.last_tick_us) {
             TRY(ledger_replay(c, deployment_id, entries[0].in, &answer, &p->reflection_due));
             put_answer(out, &entries[0], &answer);
             p->replayed++;

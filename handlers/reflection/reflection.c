@@ -6,6 +6,7 @@
 
 #include "core/base/time_text.h"
 #include "core/ledger/json_put.h"
+#include "core/reflect/cadence.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/instant.h"
 #include "handlers/reflection/reflection_parts.h"
@@ -91,7 +92,7 @@ struct texts slot_names(struct arena *arena, slot_set slots)
     return names;
 }
 
-/* ---- the rule ---- */
+/* ---- the cadence ---- */
 
 static bool is_true(const struct rows *state, const char *column)
 {
@@ -104,63 +105,27 @@ static int64_t int_of(const struct rows *state, const char *column)
     return strtoll(rows_text(state, 0, column), NULL, 10);
 }
 
-struct rule {
-    const char *skip, *detail; /* NULL: it is time */
-};
-
-static struct rule rule_of_trades(struct call *c, const struct rows *state)
+static int64_t time_of(struct call *c, const struct rows *state, const char *column)
 {
-    int64_t closed = int_of(state, "closed_since"), n = int_of(state, "every_n_trades");
-    if (closed >= n)
-        return (struct rule){ 0 };
-    return (struct rule){
-        "not_due",
-        arena_fmt(&c->arena, "%" PRId64 " of %" PRId64 " trades were closed since the last note", closed, n)
+    int64_t us = 0;
+    if (rows_text(state, 0, column))
+        (void)time_text_parse(rows_time(&c->arena, state, 0, column), &us);
+    return us;
+}
+
+static struct cadence_skip decide(struct call *c, const struct rows *state, bool forced)
+{
+    const struct cadence_state s = {
+        .cadence = cadence_find(rows_text(state, 0, "reflection_cadence")),
+        .every_n_trades = int_of(state, "every_n_trades"),
+        .closed = int_of(state, "closed_since"),
+        .now_us = time_of(c, state, "as_of"),
+        .has_note = rows_text(state, 0, "generated_at"),
+        .note_us = time_of(c, state, "generated_at"),
+        .has_failed = rows_text(state, 0, "failed_at"),
+        .failed_us = time_of(c, state, "failed_at"),
     };
-}
-
-/* A day is long: a model that fails is not asked by each of its ticks. */
-static struct rule rule_of_days(struct call *c, const struct rows *state)
-{
-    if (is_true(state, "same_day"))
-        return (struct rule){ "not_due", "there is a note of this day (UTC) already" };
-    if (int_of(state, "closed_since") == 0)
-        return (struct rule){ "not_due", "no trade was closed since the last note" };
-    if (rows_text(state, 0, "failed_at"))
-        return (struct rule){
-            "not_due", arena_fmt(&c->arena, "the attempt at %s failed; the next one is due an hour later",
-                                 rows_time(&c->arena, state, 0, "failed_at"))
-        };
-    return (struct rule){ 0 };
-}
-
-static struct rule rule_of_none(struct call *c, const struct rows *state)
-{
-    (void)c, (void)state;
-    return (struct rule){ "cadence_off",
-                          "the cadence is off, or the memory of the version is: only force reflects" };
-}
-
-static struct rule rule_apply(struct call *c, const struct rows *state)
-{
-    static const struct {
-        const char *cadence;
-        struct rule (*apply)(struct call *c, const struct rows *state);
-    } rules[] = { { "off", rule_of_none }, { "per_n_trades", rule_of_trades }, { "daily", rule_of_days } };
-    const char *cadence = rows_text(state, 0, "reflection_cadence");
-    size_t i = 0;
-    while (strcmp(rules[i].cadence, cadence) != 0) /* the table of deployments allows no other */
-        i++;
-    return rules[i].apply(c, state);
-}
-
-/* Why it would be skipped; `forced` asks no rule, but without trades there is nothing to learn from. */
-static struct rule rule_decide(struct call *c, const struct rows *state, bool forced)
-{
-    struct rule rule = forced ? (struct rule){ 0 } : rule_apply(c, state);
-    if (is_true(state, "any_closed") || (rule.skip && strcmp(rule.skip, "not_due") != 0))
-        return rule;
-    return (struct rule){ "no_trades", "no trade was closed yet" };
+    return cadence_decide_request(&c->arena, &s, is_true(state, "any_closed"), forced);
 }
 
 /* ---- one reflection ---- */
@@ -189,11 +154,11 @@ static enum err read_state(struct call *c, struct reflection *r)
     return OK;
 }
 
-static enum err skip(struct call *c, struct reflection *r, struct rule rule)
+static enum err store_skip(struct call *c, struct reflection *r, struct cadence_skip skip)
 {
     r->came_of_it = "skipped";
-    r->why = rule.skip;
-    r->detail = rule.detail;
+    r->why = skip.reason;
+    r->detail = skip.detail;
     r->cost_usd = "0";
     return reflection_store(c, r);
 }
@@ -202,14 +167,14 @@ static enum err skip(struct call *c, struct reflection *r, struct rule rule)
 static enum err reflect_claimed(struct call *c, struct reflection *r, bool forced)
 {
     TRY(read_state(c, r));
-    struct rule rule = rule_decide(c, r->state, forced);
-    if (rule.skip)
-        return skip(c, r, rule);
+    struct cadence_skip skip = decide(c, r->state, forced);
+    if (skip.reason)
+        return store_skip(c, r, skip);
     TRY(reflection_ask(c, r));
     return reflection_store(c, r);
 }
 
-static void put_dry(struct call *c, struct reflection *r, struct rule rule, bool due)
+static void put_dry(struct call *c, struct reflection *r, struct cadence_skip skip, bool due)
 {
     struct buf *out = r->out;
     const char *model = reflection_model(c, r);
@@ -218,8 +183,8 @@ static void put_dry(struct call *c, struct reflection *r, struct rule rule, bool
     json_put_text(out, "as_of", r->as_of);
     buf_json_key(out, "due");
     buf_json_bool(out, due);
-    json_put_text(out, "reason", rule.skip);
-    json_put_text(out, "detail", rule.detail);
+    json_put_text(out, "reason", skip.reason);
+    json_put_text(out, "detail", skip.detail);
     reflection_put_window(out, r);
     json_put_text(out, "active_note_id", r->active_note_id);
     json_put_text(out, "model", model ? model : "builtin");
@@ -243,15 +208,15 @@ enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct
         .start = out->len,
     };
     TRY(read_state(c, &r));
-    struct rule rule = rule_decide(c, r.state, ask->force);
+    struct cadence_skip skip = decide(c, r.state, ask->force);
     if (ask->dry_run) {
-        const bool due = !rule_decide(c, r.state, false).skip;
+        const bool due = !decide(c, r.state, false).reason;
         TRY(reflection_prompt(c, &r));
-        put_dry(c, &r, rule, due);
+        put_dry(c, &r, skip, due);
         return OK;
     }
-    if (rule.skip)
-        return skip(c, &r, rule);
+    if (skip.reason)
+        return store_skip(c, &r, skip);
     enum err err = reflection_claim(c, &r);
     if (err == OK)
         err = reflect_claimed(c, &r, ask->force);
