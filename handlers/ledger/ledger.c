@@ -306,17 +306,18 @@ enum err ledger_store(struct ledger *l, bool *stored)
     return OK;
 }
 
-enum err ledger_replay(struct call *c, const char *deployment_id, const struct tick_in *in,
-                       struct buf *answer, bool *reflection_due)
+enum err ledger_replay(const struct ledger *l, const struct tick_in *in, struct buf *answer,
+                       bool *reflection_due)
 {
-    struct ledger_params params = { .id = deployment_id, .tick_at = in->tick_at };
+    struct call *c = l->c;
+    struct ledger_params params = { .id = l->id, .tick_at = in->tick_at };
     struct tick tick;
     struct rows *r;
     TRY(tick_build(c, in, "", &tick));
     TRY(db_rows_from(c, &TICK_KEPT, param_fields, &params, &r));
     if (rows_count(r) == 0)
-        return problem_set(&c->problem, ERR_TICK_OUT_OF_ORDER, "a later tick than %s is stored already",
-                           in->tick_at);
+        return tick_out_of_order(c, "the last tick of this deployment", l->session.last_tick_us,
+                                 tick.tick_us);
     if (strcmp(tick_content_hash(&c->arena, in, &tick), rows_text(r, 0, "content_hash")) != 0)
         return problem_set(&c->problem, ERR_TICK_CONFLICT,
                            "the tick of %s is stored as snapshot %s with another content", in->tick_at,

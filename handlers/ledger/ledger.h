@@ -41,9 +41,9 @@ enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *an
  * stored. */
 enum err ledger_store(struct ledger *l, bool *stored) must_check;
 
-/* The answer to a tick that is stored already and whether it says that a reflection is due, or why this one
- * is refused. */
-enum err ledger_replay(struct call *c, const char *deployment_id, const struct tick_in *in,
-                       struct buf *answer, bool *reflection_due) must_check;
+/* Answers a tick that is not after the last one: with the stored response if it is a retry, else
+ * ERR_TICK_OUT_OF_ORDER or ERR_TICK_CONFLICT. */
+enum err ledger_replay(const struct ledger *l, const struct tick_in *in, struct buf *answer,
+                       bool *reflection_due) must_check;
 
 #endif

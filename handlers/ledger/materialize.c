@@ -147,6 +147,8 @@ static enum err run(struct call *c, const struct trade *rows, size_t count, cons
 {
     struct tick tick;
     TRY(tick_build(c, in, prefix, &tick));
+    if (tick.tick_us <= last_us)
+        return tick_out_of_order(c, "prev.tick_at", last_us, tick.tick_us);
     enum materialize_status status = materialize(&c->arena, rows, count, &tick, last_us, m);
     return status == MATERIALIZED ? OK : tick_refusal(c, status, m->symbol, prefix);
 }

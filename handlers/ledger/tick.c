@@ -76,7 +76,7 @@ static enum err apply(struct call *c, const char *deployment_id, const struct en
         forget_problem(c);
         TRY(ledger_load(c, deployment_id, entries[0].in->tick_at, &l));
         if (tick_us(entries[0].in) <= l.session.last_tick_us) {
-            TRY(ledger_replay(c, deployment_id, entries[0].in, &answer, &p->reflection_due));
+            TRY(ledger_replay(&l, entries[0].in, &answer, &p->reflection_due));
             put_answer(out, &entries[0], &answer);
             p->replayed++;
             *done = 1;

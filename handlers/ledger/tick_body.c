@@ -231,6 +231,15 @@ enum err tick_build(struct call *c, const struct tick_in *in, const char *prefix
     return r.bad ? ERR_INVALID_FIELDS : OK;
 }
 
+enum err tick_out_of_order(struct call *c, const char *last, int64_t last_us, int64_t tick_us)
+{
+    char last_at[TIME_TEXT_SIZE], tick_at[TIME_TEXT_SIZE];
+    time_text_short(last_us, last_at);
+    time_text_short(tick_us, tick_at);
+    return problem_set(&c->problem, ERR_TICK_OUT_OF_ORDER, "%s is %s; this one is %s", last, last_at,
+                       tick_at);
+}
+
 enum err tick_refusal(struct call *c, enum materialize_status status, const char *symbol, const char *prefix)
 {
     static const struct {
@@ -248,8 +257,8 @@ enum err tick_refusal(struct call *c, enum materialize_status status, const char
                                     FAULT_OUT_OF_RANGE },
     };
     if (status == MATERIALIZE_OLDER_TICK || status == MATERIALIZE_SAME_TICK)
-        return problem_set(&c->problem, ERR_TICK_OUT_OF_ORDER, "it is not after the last one%s%s",
-                           symbol ? ", or before the entry of the open trade of " : "", symbol ? symbol : "");
+        return problem_set(&c->problem, ERR_TICK_OUT_OF_ORDER,
+                           "the tick is before the entry of the open trade of %s", symbol);
     return problem_field(&c->problem, arena_fmt(&c->arena, "%s%s", prefix, refusals[status].field),
                          refusals[status].fault, "%s %s", refusals[status].detail, symbol ? symbol : "");
 }

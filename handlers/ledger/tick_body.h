@@ -44,6 +44,9 @@ extern const struct field tick_body_fields[]; /* the body alone */
 enum err tick_build(struct call *c, const struct tick_in *in, const char *prefix,
                     struct tick *tick) must_check;
 
+/* ERR_TICK_OUT_OF_ORDER: names the last tick as `last` ("prev.tick_at") and says when both are. */
+enum err tick_out_of_order(struct call *c, const char *last, int64_t last_us, int64_t tick_us) must_check;
+
 /* What the materializer refuses, as a problem of the request. */
 enum err tick_refusal(struct call *c, enum materialize_status status, const char *symbol,
                       const char *prefix) must_check;

@@ -96,6 +96,10 @@ test('a tick that is not after prev is 409', async () => {
   const open = [await row()];
   for (const [prev, next] of [[{ tick_at: minute(5), open }, tickOf(5, HELD)], [{ tick_at: minute(5), open }, tickOf(4, HELD)], [{ open }, tickOf(-1, HELD)]])
     assert.equal((await materialize({ prev, next }, 409)).json.code, 'tick_out_of_order');
+  const older = await materialize({ prev: { tick_at: minute(5), open }, next: tickOf(4, HELD) }, 409);
+  assert.equal(older.json.detail, 'prev.tick_at is 2026-06-04T10:05:00Z; this one is 2026-06-04T10:04:00Z');
+  const entry = await materialize({ prev: { open }, next: tickOf(-1, HELD) }, 409);
+  assert.equal(entry.json.detail, 'the tick is before the entry of the open trade of BTC');
   assert.equal((await materialize({ prev: { open }, next: tickOf(0, HELD) })).json.ops[0].op, 'update_trade'); // the instant of its entry, and nobody says that it was a tick
 });
 

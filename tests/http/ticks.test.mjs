@@ -95,6 +95,8 @@ test('a tick older than the last one is 409 tick_out_of_order, and nothing is ch
   const before = await bytesOf(s.query, deployment);
   for (const at of [9, 11, 19, '2026-06-04T10:19:59.999999Z', '1969-12-31T23:59:59Z', '0001-01-01T00:00:00Z'])
     assert.equal((await post(s.api, deployment, tickOf(at, [['BTC', 'long', '1', '99']]), { status: 409 })).json.code, 'tick_out_of_order', String(at));
+  const { json } = await post(s.api, deployment, tickOf('2026-06-04T12:19:00.5+02:00'), { status: 409 });
+  assert.equal(json.detail, 'the last tick of this deployment is 2026-06-04T10:20:00Z; this one is 2026-06-04T10:19:00.500000Z');
   assert.equal(await bytesOf(s.query, deployment), before);
   assert.equal((await post(s.api, deployment, tickOf('2026-06-04T10:20:00.000001Z', [['BTC', 'long', '1', '102']]))).json.ops[0].op, 'update_trade');
 });
