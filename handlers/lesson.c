@@ -426,7 +426,7 @@ static enum err lesson_curation(struct call *c)
             lesson_conflict(rows_text(pairs, i, "takeaway_a"), rows_text(pairs, i, "takeaway_b"), &c->arena);
         if (reason && conflict_count++ < in->limit)
             put_pair(&conflicts, pairs, i, reason);
-        else if (!reason && strtod(rows_text(pairs, i, "score"), NULL) >= 0.6 &&
+        else if (!reason && lesson_is_duplicate(strtod(rows_text(pairs, i, "score"), NULL)) &&
                  duplicate_count++ < in->limit)
             put_pair(&duplicates, pairs, i, NULL);
     }

@@ -142,6 +142,13 @@ void situation_describe_opened(struct arena *arena, struct trade *open, size_t c
             open[i].situation = describe(arena, &open[i], open, count, session);
 }
 
+struct situation_outcome situation_outcome_of(struct decimal realized_usd, struct decimal fees_usd,
+                                              struct decimal size_usd)
+{
+    const struct decimal net = decimal_sub(realized_usd, fees_usd);
+    return (struct situation_outcome){ .net_usd = net, .return_pct = money_share(net, size_usd) };
+}
+
 void situation_outcome_text(struct buf *out, const struct situation_outcome *o)
 {
     char minutes[DECIMAL_TEXT_SIZE];

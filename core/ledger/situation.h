@@ -48,6 +48,10 @@ struct situation_outcome {
     const char *exit_reason;
 };
 
+/* The outcome of a closed trade: its PnL less its fees, also in percent of the size at entry. */
+struct situation_outcome situation_outcome_of(struct decimal realized_usd, struct decimal fees_usd,
+                                              struct decimal size_usd);
+
 /* Appends `+$26.40 (+1.0%) in 150m, exit "target reached"`. */
 void situation_outcome_text(struct buf *out, const struct situation_outcome *o);
 

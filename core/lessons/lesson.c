@@ -28,6 +28,11 @@ bool lesson_status_find(const char *name, enum lesson_status *status)
     return false;
 }
 
+bool lesson_is_duplicate(double similarity)
+{
+    return similarity >= 0.6;
+}
+
 bool lesson_may_become(enum lesson_status from, enum lesson_status to)
 {
     return transitions[from][to];

@@ -65,4 +65,8 @@ void lesson_markdown(struct buf *out, const struct lesson_text *lesson);
  * similar takeaways only. */
 const char *lesson_conflict(const char *a, const char *b, struct arena *arena);
 
+/* Whether two takeaways that do not contradict each other say nearly the same, by the similarity of their
+ * texts (0 to 1). */
+bool lesson_is_duplicate(double similarity);
+
 #endif

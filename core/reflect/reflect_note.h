@@ -3,15 +3,12 @@
 #ifndef DAYBOOK_CORE_REFLECT_REFLECT_NOTE_H
 #define DAYBOOK_CORE_REFLECT_REFLECT_NOTE_H
 
-#include "core/reflect/reflect.h"
+#include "core/reflect/slot_set.h"
 
 enum {
     NOTE_CHARS_MAX = 2000, /* of what is kept */
     NOTE_SAID_MAX = 4000,  /* of what is worth reading at all */
 };
-
-/* A set of slots: 1u << SLOT_SIZING | … */
-typedef unsigned slot_set;
 
 enum note_verdict {
     NOTE_GOOD,

@@ -159,6 +159,13 @@ const char *research_tag(struct arena *arena, const char *task_type)
     return tag;
 }
 
+void research_tags(struct arena *arena, const char *task_type, const char *tags[RESEARCH_TAGS])
+{
+    tags[0] = research_tag(arena, task_type);
+    tags[1] = "calibration";
+    tags[2] = "extraction";
+}
+
 static struct decimal decimal_of(const char *text)
 {
     struct decimal d;

@@ -45,6 +45,10 @@ const char *research_query(struct arena *arena, const struct research_question *
 /* The tag that lessons about a kind of research have: a tag holds no comma and no tab. */
 const char *research_tag(struct arena *arena, const char *task_type);
 
+enum { RESEARCH_TAGS = 3 };
+/* The tags of the lessons that any research of this kind is shown: its own, and those about method. */
+void research_tags(struct arena *arena, const char *task_type, const char *tags[RESEARCH_TAGS]);
+
 /* How far the probability has moved from the prior's, which counts as 0.5 where it has none. True when that
  * is far enough for a lesson: more than 0.25, either way. */
 bool research_shift(const char *prior, const char *probability, struct decimal *shift);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/money.h"
 #include "core/base/time_text.h"
 #include "handlers/routes.h"
 #include "server/embedder.h"
@@ -180,13 +179,11 @@ static int64_t millionths(const char *text)
 
 static struct situation_outcome outcome_of(const struct rows *r, int row)
 {
-    const struct decimal net = decimal_sub(number(r, row, "realized_pnl_usd"), number(r, row, "fees_usd"));
-    return (struct situation_outcome){
-        .net_usd = net,
-        .return_pct = money_share(net, number(r, row, "entry_size_usd")),
-        .holding_minutes = number(r, row, "holding_minutes"),
-        .exit_reason = rows_text(r, row, "exit_reason"),
-    };
+    struct situation_outcome o = situation_outcome_of(
+        number(r, row, "realized_pnl_usd"), number(r, row, "fees_usd"), number(r, row, "entry_size_usd"));
+    o.holding_minutes = number(r, row, "holding_minutes");
+    o.exit_reason = rows_text(r, row, "exit_reason");
+    return o;
 }
 
 /* A row without a trade has only said how many there are. */

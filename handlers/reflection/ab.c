@@ -162,7 +162,7 @@ static struct ab_note note_at(const struct rows *r, int row)
 {
     return (struct ab_note){ .hash = rows_text(r, row, "content_hash"),
                              .id = rows_text(r, row, "id"),
-                             .suppressed = slots_listed(rows_text(r, row, "suppressed")) };
+                             .suppressed = slot_set_listed(rows_text(r, row, "suppressed")) };
 }
 
 static enum err take_notes(struct call *c, struct ab_job **job, const struct rows *r, int count)

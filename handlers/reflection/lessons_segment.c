@@ -38,7 +38,7 @@ static struct segment segment_of(struct call *c, const struct rows *r)
                          .suppressed = asked };
     if (!s.note_id)
         return s;
-    s.suppressed |= slots_listed(rows_text(r, 0, "suppressed"));
+    s.suppressed |= slot_set_listed(rows_text(r, 0, "suppressed"));
     const char *lessons = reflect_note_without(&c->arena, rows_text(r, 0, "lessons_text"), asked);
     if (!*lessons)
         return s;

@@ -46,19 +46,11 @@ static const struct field list_fields[] = {
 
 /* ---- slots ---- */
 
-static int slot_of(const char *name)
-{
-    int slot = 0;
-    while (slot < REFLECT_SLOTS && strcmp(reflect_slot_names[slot], name) != 0)
-        slot++;
-    return slot;
-}
-
 enum err slots_check(struct call *c, const char *field, const struct texts *names)
 {
     enum err err = OK;
     for (size_t i = 0; i < names->count; i++)
-        if (slot_of(names->items[i]) == REFLECT_SLOTS)
+        if (!slot_set_of(names->items[i]))
             err = problem_field(
                 &c->problem, arena_fmt(&c->arena, "%s[%zu]", field, i), FAULT_NOT_A_CHOICE,
                 "must be one of entry_timing, sizing, symbol_selection, exit_timing, regime_fit");
@@ -69,26 +61,14 @@ slot_set slots_named(const struct texts *names)
 {
     slot_set slots = 0;
     for (size_t i = 0; i < names->count; i++)
-        slots |= 1u << slot_of(names->items[i]);
+        slots |= slot_set_of(names->items[i]);
     return slots;
-}
-
-slot_set slots_listed(const char *names)
-{
-    slot_set set = 0;
-    for (int slot = 0; slot < REFLECT_SLOTS; slot++) {
-        const char *found = strstr(names, reflect_slot_names[slot]); /* none is a part of another */
-        set |= found ? 1u << slot : 0;
-    }
-    return set;
 }
 
 struct texts slot_names(struct arena *arena, slot_set slots)
 {
     struct texts names = { 0, arena_alloc(arena, REFLECT_SLOTS * sizeof *names.items) };
-    for (int slot = 0; slot < REFLECT_SLOTS; slot++)
-        if (slots & 1u << slot)
-            names.items[names.count++] = reflect_slot_names[slot];
+    names.count = slot_set_names(slots, names.items);
     return names;
 }
 

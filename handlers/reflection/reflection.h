@@ -24,8 +24,6 @@ enum err slots_check(struct call *c, const char *field, const struct texts *name
 /* The slots of a list of names, which were checked to be some; and the names of a set, in the order of a
  * note. */
 slot_set slots_named(const struct texts *names);
-/* Those of "sizing,regime_fit", as statements give them. */
-slot_set slots_listed(const char *names);
 struct texts slot_names(struct arena *arena, slot_set slots);
 
 #endif

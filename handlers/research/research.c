@@ -129,13 +129,11 @@ static enum err reuse_tx(struct call *c, void *arg)
 /* The tags that lessons for this kind of research have. */
 static struct texts lesson_tags(struct call *c, const struct research_in *in)
 {
-    const char **items = arena_alloc(&c->arena, (3 + in->tags.count) * sizeof *items);
-    items[0] = research_tag(&c->arena, in->entry.task_type);
-    items[1] = "calibration";
-    items[2] = "extraction";
+    const char **items = arena_alloc(&c->arena, (RESEARCH_TAGS + in->tags.count) * sizeof *items);
+    research_tags(&c->arena, in->entry.task_type, items);
     for (size_t i = 0; i < in->tags.count; i++)
-        items[3 + i] = in->tags.items[i];
-    return (struct texts){ 3 + in->tags.count, items };
+        items[RESEARCH_TAGS + i] = in->tags.items[i];
+    return (struct texts){ RESEARCH_TAGS + in->tags.count, items };
 }
 
 static enum err cases_by_words(struct call *c, struct research_in *in, const char *why)

@@ -201,10 +201,18 @@ START_TEST(conflicts_are_what_the_data_says)
 }
 END_TEST
 
+START_TEST(takeaways_are_duplicates_from_a_similarity_of_six_tenths_on)
+{
+    ck_assert(lesson_is_duplicate(0.6) && lesson_is_duplicate(1));
+    ck_assert(!lesson_is_duplicate(0.599) && !lesson_is_duplicate(0));
+}
+END_TEST
+
 UNIT_MAIN("lesson", status_names_are_found_and_nothing_else_is,
           only_active_lessons_change_and_none_becomes_proposed, the_block_has_the_newest_last,
           an_empty_library_says_so, every_budget_is_held_and_the_oldest_are_dropped_first,
           a_long_takeaway_ends_the_block_even_where_an_older_one_would_fit,
           the_block_costs_what_was_said_for_odd_takeaways_too,
           the_tags_of_the_block_are_found_however_they_are_written,
-          a_lesson_is_exported_as_the_golden_file_shows, conflicts_are_what_the_data_says)
+          a_lesson_is_exported_as_the_golden_file_shows, conflicts_are_what_the_data_says,
+          takeaways_are_duplicates_from_a_similarity_of_six_tenths_on)

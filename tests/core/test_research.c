@@ -334,9 +334,21 @@ START_TEST(a_lesson_holds_the_limits_and_the_walls_of_lessons)
 }
 END_TEST
 
+START_TEST(research_is_shown_lessons_of_its_kind_and_about_method)
+{
+    const char *tags[RESEARCH_TAGS];
+    research_tags(&arena, "guidance,tone", tags);
+    ck_assert_str_eq(tags[0], research_tag(&arena, "guidance,tone"));
+    ck_assert_str_eq(tags[1], "calibration");
+    ck_assert_str_eq(tags[2], "extraction");
+    arena_release(&arena);
+}
+END_TEST
+
 UNIT_MAIN("research", a_prompt_has_the_frame_then_the_lessons_then_the_cases, an_empty_memory_says_so,
           without_cases_their_block_is_left_out, every_budget_is_held_and_grows_into_what_was_left_out,
           many_long_cases_leave_room_for_lessons, texts_of_others_cannot_leave_their_block,
           long_texts_of_cases_are_cut, cases_are_looked_for_with_the_question_or_what_stands_for_it,
           a_shift_is_a_surprise_above_a_quarter_and_not_at_it, a_lesson_says_what_moved_and_after_what,
-          a_lesson_holds_the_limits_and_the_walls_of_lessons)
+          a_lesson_holds_the_limits_and_the_walls_of_lessons,
+          research_is_shown_lessons_of_its_kind_and_about_method)

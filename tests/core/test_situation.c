@@ -293,9 +293,24 @@ START_TEST(foreign_text_stays_in_its_quotes)
 }
 END_TEST
 
+START_TEST(an_outcome_is_net_of_fees_and_relative_to_the_size_at_entry)
+{
+    char text[DECIMAL_TEXT_SIZE];
+    const struct situation_outcome o =
+        situation_outcome_of(unit_number("28.4").value, unit_number("2").value, unit_number("2640").value);
+    decimal_text(o.net_usd, text);
+    ck_assert_str_eq(text, "26.4");
+    decimal_text(o.return_pct, text);
+    ck_assert_str_eq(text, "1");
+    const struct decimal zero = decimal_from_int(0);
+    ck_assert(!decimal_is_valid(situation_outcome_of(zero, zero, zero).return_pct));
+}
+END_TEST
+
 UNIT_MAIN("situation", summaries_are_as_in_the_golden_file, the_weekday_is_that_of_the_utc_day,
           a_summary_of_the_longest_facts_fits, an_outcome_is_one_line_after_fees,
           the_effective_sample_is_the_square_of_the_sum_by_the_sum_of_squares,
           without_weight_there_is_no_evidence, the_section_is_as_in_the_golden_file,
           the_budget_holds_whatever_it_is, in_a_small_budget_the_first_is_told_in_fewer_words,
-          no_section_without_situations, foreign_text_stays_in_its_quotes)
+          no_section_without_situations, foreign_text_stays_in_its_quotes,
+          an_outcome_is_net_of_fees_and_relative_to_the_size_at_entry)
