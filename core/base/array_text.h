@@ -4,9 +4,9 @@
 
 #include "core/base/buf.h"
 
-/* `item` NULL: the null of SQL. */
+/* Appends an item; NULL is the SQL null. */
 void array_text_add(struct buf *out, const char *item);
-/* The finished text; of an empty array when nothing was added. */
+/* Ends the array and returns its text. */
 const char *array_text_end(struct buf *out);
 
 #endif

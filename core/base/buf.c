@@ -1,4 +1,4 @@
-/* A growing piece of text in an arena, and the JSON values appended to it. */
+/* A growing text in an arena, and the JSON values appended to it. */
 #include "core/base/buf.h"
 
 #include <stdarg.h>
@@ -55,15 +55,14 @@ const char *buf_string(struct buf *b)
     return b->data;
 }
 
-/* How each byte stands in a JSON text: 0 as it is, 'u' as four hexadecimal digits, else behind a backslash.
- */
+/* How each byte is written in JSON: 0 unchanged, 'u' as \u00xx, else this character after a backslash. */
 static const char escapes[256] = {
     [0 ... 8] = 'u', ['\t'] = 't',      ['\n'] = 'n', [11 ... 12] = 'u',
     ['\r'] = 'r',    [14 ... 31] = 'u', ['"'] = '"',  ['\\'] = '\\',
 };
 
-/* Of each byte of the word the top bit, where the byte is below 0x20, a quote or a backslash; a byte behind
- * the first one found may be wrong. */
+/* Sets the top bit of each byte that is below 0x20, a quote or a backslash. Only the first hit is
+ * reliable. */
 static uint64_t special_bytes(uint64_t word)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
@@ -71,7 +70,7 @@ static uint64_t special_bytes(uint64_t word)
     return ((word - ones * 0x20) | (quote - ones) | (backslash - ones)) & ~word & tops;
 }
 
-/* How many bytes need no escape: most text has few that do, so eight are looked at together. */
+/* Counts the leading bytes that need no escape, eight at a time because most text has few that do. */
 static size_t plain_len(const char *text, size_t len)
 {
     size_t i = 0;

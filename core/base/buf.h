@@ -1,4 +1,4 @@
-/* A growing piece of text in an arena, and the JSON values appended to it. */
+/* A growing text in an arena, and the JSON values appended to it. */
 #ifndef DAYBOOK_CORE_BASE_BUF_H
 #define DAYBOOK_CORE_BASE_BUF_H
 
@@ -18,7 +18,7 @@ struct buf {
 void buf_grow(struct buf *b, size_t more);
 void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Makes room for `more` bytes; the pointer returned is where they go. Advance `len` after writing. */
+/* Makes room for `more` bytes and returns where they go. The caller writes them and advances `len`. */
 static inline char *buf_room(struct buf *b, size_t more)
 {
     if (b->cap - b->len < more)
@@ -45,17 +45,16 @@ static inline void buf_char(struct buf *b, char c)
     b->len++;
 }
 
-/* In decimal digits; in an answer that is asked for often, as printf is slow. */
+/* Appends decimal digits; much faster than buf_fmt. */
 void buf_int(struct buf *b, int64_t value);
 
 /* The text so far, NUL-terminated (the NUL is not counted in len). */
 const char *buf_string(struct buf *b);
 
-/* JSON values. Text must be valid UTF-8; control characters, quotes and backslashes are escaped, all else is
- * kept. */
+/* JSON values. Text must be valid UTF-8. Only control characters, quotes and backslashes are escaped. */
 void buf_json_text(struct buf *b, const char *text, size_t len);
 void buf_json_string(struct buf *b, const char *text); /* NULL becomes null */
-void buf_json_key(struct buf *b, const char *name);    /* "name": after a comma where one is needed */
+void buf_json_key(struct buf *b, const char *name);    /* "name": with a comma before it if one is needed */
 void buf_json_bool(struct buf *b, bool value);
 
 #endif

@@ -1,4 +1,4 @@
-/* Cells of CSV (RFC 4180) that a spreadsheet shows and does not run. */
+/* CSV cells (RFC 4180) that no spreadsheet executes. */
 #include "core/base/csv.h"
 
 static bool has_any(const char *text, size_t len, const char *set)

@@ -59,7 +59,7 @@ static int sextet(char c)
     return c == '-' ? 62 : c == '_' ? 63 : -1;
 }
 
-/* Refuses padding, other alphabets and set bits behind the last byte, so that each text has one spelling. */
+/* Rejects padding, other alphabets and set bits after the last byte, so that each cursor has one spelling. */
 static bool base64_decode(const char *text, size_t len, unsigned char *to, size_t *to_len)
 {
     uint32_t group = 0;

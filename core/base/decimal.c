@@ -7,7 +7,7 @@ typedef unsigned __int128 magnitude;
 
 #define ONE UINT64_C(1000000000000000000) /* 10^18: the units of 1 */
 
-static const magnitude limit = (magnitude)ONE * ONE * 100; /* 10^38: the first that does not fit */
+static const magnitude limit = (magnitude)ONE * ONE * 100; /* 10^38: the first magnitude that does not fit */
 static const struct decimal not_valid = { -((__int128)1 << 126) * 2 };
 
 bool decimal_is_valid(struct decimal d)
@@ -15,7 +15,7 @@ bool decimal_is_valid(struct decimal d)
     return d.units != not_valid.units;
 }
 
-/* Units of either sign; of what is not valid the magnitude is 2^127. */
+/* The absolute value of units; 2^127 for a decimal that is not valid. */
 static magnitude magnitude_of(struct decimal d)
 {
     return d.units < 0 ? -(magnitude)d.units : (magnitude)d.units;
@@ -28,8 +28,7 @@ static struct decimal signed_of(bool negative, magnitude m)
     return (struct decimal){ negative ? -(__int128)m : (__int128)m };
 }
 
-/* One up when what was cut off is more than a half, or a half behind an odd digit. `half` says how the rest
- * compares with a half. */
+/* Rounds half to even. `half` tells how the part that was cut off compares with one half. */
 static magnitude round_half_even(magnitude cut, int half)
 {
     return cut + (half > 0 || (half == 0 && (cut & 1)));
@@ -57,21 +56,20 @@ static const uint64_t powers_of_ten[DECIMAL_SCALE + 1] = {
     ONE,
 };
 
-/* What stands before the point, and behind it as a number of 10^-18, or of a larger step once it is rounded.
- */
+/* The digits before the point, and those after it in units of 10^-18, or of 10^-digits once rounded. */
 struct parts {
     magnitude whole;
     uint64_t behind;
 };
 
-/* To divide 128 bits is slow, so it is done once: the rest is what the product leaves. */
+/* A 128-bit division is slow, so it is done once; the remainder comes from a multiplication. */
 static struct parts parts_of(struct decimal d)
 {
     const magnitude m = magnitude_of(d), whole = m / ONE;
     return (struct parts){ whole, (uint64_t)(m - whole * ONE) };
 }
 
-/* Behind the point in steps of 10^-digits. */
+/* Rounds the part after the point to `digits` digits. */
 static struct parts parts_rounded(struct decimal d, int digits)
 {
     struct parts p = parts_of(d);
@@ -90,7 +88,7 @@ static struct parts parts_rounded(struct decimal d, int digits)
 
 struct reader {
     magnitude units;
-    int half; /* what was cut off, against half a unit */
+    int half; /* how the part cut off compares with half a unit */
     bool any, cut, too_large;
 };
 
@@ -104,7 +102,7 @@ static void take_digit(struct reader *r, int digit, int64_t place)
         r->half = digit == 5 ? 0 : digit > 5 ? 1 : -1;
         r->cut |= digit > 0;
     } else if (digit > 0) {
-        r->half += r->half == 0; /* beyond the half: a little more than it was */
+        r->half += r->half == 0; /* a digit after the half makes it more than a half */
         r->cut = true;
     }
     r->any |= digit > 0;
@@ -115,7 +113,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The exponent behind the number, or false. Beyond a billion it makes no difference. */
+/* Reads an exponent; false when it is malformed. It is capped at a billion, where it no longer matters. */
 static bool read_exponent(const char *text, int64_t *exponent)
 {
     *exponent = 0;
@@ -136,7 +134,7 @@ static bool read_exponent(const char *text, int64_t *exponent)
     return *text == '\0';
 }
 
-/* Steps behind the digits and adds them to the value, which wraps where there are more than it holds. */
+/* Skips digits and appends them to the value, which wraps if there are too many. */
 static size_t read_digits(const char **text, uint64_t *value)
 {
     const char *start = *text, *at = start;
@@ -146,7 +144,7 @@ static size_t read_digits(const char **text, uint64_t *value)
     return (size_t)(at - start);
 }
 
-/* A number as JSON has it: so many digits before and behind the point, all of them as one number. */
+/* A JSON number: how many digits it has before and after the point, and all digits as one integer. */
 struct shape {
     size_t whole, fraction;
     uint64_t digits;
@@ -178,8 +176,7 @@ enum decimal_read decimal_parse(const char *text, struct decimal *out)
     if (!read_shape(text, &s))
         return DECIMAL_NOT_A_NUMBER;
 
-    if (s.exponent == 0 &&
-        s.whole + s.fraction <= DECIMAL_SCALE) { /* as most are: no digit is one too many */
+    if (s.exponent == 0 && s.whole + s.fraction <= DECIMAL_SCALE) { /* the usual case: every digit fits */
         *out = signed_of(negative, (magnitude)s.digits * powers_of_ten[DECIMAL_SCALE - s.fraction]);
         return DECIMAL_EXACT;
     }
@@ -190,14 +187,14 @@ enum decimal_read decimal_parse(const char *text, struct decimal *out)
         take_digit(&r, text[i] - '0', --place);
     for (size_t i = 0; i < s.fraction; i++)
         take_digit(&r, text[s.whole + 1 + i] - '0', --place);
-    while (r.any && !r.too_large && place > -DECIMAL_SCALE) /* the zeros that are not written */
+    while (r.any && !r.too_large && place > -DECIMAL_SCALE) /* zeros that the exponent implies */
         take_digit(&r, 0, --place);
 
     *out = r.too_large ? not_valid : signed_of(negative, round_half_even(r.units, r.half));
     return !decimal_is_valid(*out) ? DECIMAL_TOO_LARGE : r.cut ? DECIMAL_ROUNDED : DECIMAL_EXACT;
 }
 
-/* At least so many digits, backwards from the end; returns the start. */
+/* Writes at least `least` digits backwards from the end; returns the start. */
 static char *put_digits(char *end, uint64_t value, int least)
 {
     for (; value > 0 || least > 0; least--, value /= 10)
@@ -213,7 +210,7 @@ static void put(bool negative, struct parts p, int digits, char out[DECIMAL_TEXT
         start = put_digits(start, p.behind, digits);
         *--start = '.';
     }
-    if (p.whole > UINT64_MAX) { /* more than a word holds: the last 18 digits, and then the others */
+    if (p.whole > UINT64_MAX) { /* more than 64 bits: the last 18 digits first, then the rest */
         start = put_digits(start, (uint64_t)(p.whole % ONE), DECIMAL_SCALE);
         p.whole /= ONE;
     }
@@ -232,7 +229,7 @@ void decimal_text(struct decimal d, char out[DECIMAL_TEXT_SIZE])
     struct parts p = parts_of(d);
     int digits = p.behind ? DECIMAL_SCALE : 0;
     const uint64_t half = powers_of_ten[DECIMAL_SCALE / 2];
-    if (digits > 0 && p.behind % half == 0) { /* as in most: then half the steps */
+    if (digits > 0 && p.behind % half == 0) { /* the usual case, in half the steps */
         p.behind /= half;
         digits = DECIMAL_SCALE / 2;
     }
@@ -298,7 +295,7 @@ struct decimal decimal_mul(struct decimal a, struct decimal b)
         return not_valid;
     uint64_t words[4], rest = 0;
     multiply(magnitude_of(a), magnitude_of(b), words);
-    for (int i = 3; i >= 0; i--) { /* the product has the scale twice: divided by 10^18, word by word */
+    for (int i = 3; i >= 0; i--) { /* the product carries the scale twice: divide by 10^18, word by word */
         const magnitude part = (magnitude)rest << 64 | words[i];
         words[i] = (uint64_t)(part / ONE);
         rest = (uint64_t)part - words[i] * ONE;
@@ -330,8 +327,8 @@ static struct quotient divide(magnitude dividend, magnitude divisor)
     return (struct quotient){ value, dividend - value * divisor };
 }
 
-/* m times 10^18 by a divisor beyond 2^98, bit by bit: the quotient is short, and the doubled rest has room
- * because the divisor is below 2^127. */
+/* m * 10^18 / divisor, for a divisor above 2^98, bit by bit. The doubled remainder fits because the divisor
+ * is below 2^127. */
 static struct quotient divide_bits(magnitude m, magnitude divisor)
 {
     uint64_t words[4];
@@ -348,7 +345,7 @@ static struct quotient divide_bits(magnitude m, magnitude divisor)
     return q;
 }
 
-/* As on paper: what is before the point, then the 18 digits behind it, of which nine at a time have room. */
+/* Long division: the integer part, then the 18 digits after the point, nine at a time. */
 static struct quotient divide_digits(magnitude m, magnitude divisor)
 {
     struct quotient q = divide(m, divisor);

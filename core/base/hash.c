@@ -1,4 +1,4 @@
-/* A quick hash of bytes. */
+/* A fast, non-cryptographic hash. */
 #include "core/base/hash.h"
 
 #include <endian.h>
@@ -7,8 +7,8 @@
 uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed)
 {
     const unsigned char *b = bytes;
-    for (; len >= 8;
-         b += 8, len -= 8) { /* answers are hashed whole: eight bytes a step, in one order on every machine */
+    for (; len >= 8; b += 8, len -= 8) { /* whole responses are hashed: eight bytes per step, with the same
+                                            byte order on every machine */
         uint64_t word;
         memcpy(&word, b, 8);
         unsigned __int128 product = (unsigned __int128)(seed ^ le64toh(word)) * UINT64_C(0x9e3779b97f4a7c15);

@@ -1,35 +1,35 @@
-/* Foreign text as a part of one line of a prompt. */
+/* Untrusted text as part of one line of a prompt. */
 #include "core/base/line_text.h"
 
 #include "core/base/utf8.h"
 
-/* They change the direction of what follows, so that a reader sees another text than the model. */
+/* These change the direction of the following text: a person would see another text than the model. */
 static bool turns(uint32_t c)
 {
     return c == 0x200e || c == 0x200f || c == 0x061c || (c >= 0x202a && c <= 0x202e) ||
            (c >= 0x2066 && c <= 0x2069);
 }
 
-/* How many of up to `max` bytes stand in the line as they are: words with one space between them. */
+/* Counts the bytes, at most `max`, that can be copied unchanged: words with single spaces between them. */
 static size_t plain_len(const char *text, size_t max)
 {
     static const bool plain[256] = { ['!'] = true, ['#' ... '~'] = true };
     const unsigned char *at = (const unsigned char *)text, *start = at;
     while ((size_t)(at - start) < max && (plain[*at] || (*at == ' ' && at > start && plain[at[1]])))
         at++;
-    if (at > start && at[-1] == ' ') /* of the word behind it nothing has room here */
+    if (at > start && at[-1] == ' ') /* nothing of the next word fits */
         at--;
     return (size_t)(at - start);
 }
 
 void line_text(struct buf *out, const char *text, size_t max)
 {
-    size_t count = 0, fits = out->len; /* where the text would end if it had to be cut */
+    size_t count = 0, fits = out->len; /* where to cut the text if it turns out too long */
     bool gap = false;
     while (*text) {
         const size_t room = count + gap + 1 < max ? max - (count + gap + 1) : 0;
         const size_t plain = plain_len(text, room);
-        if (plain > 0) { /* as most are */
+        if (plain > 0) { /* the usual case */
             if (gap)
                 buf_char(out, ' ');
             buf_add(out, text, plain);

@@ -1,7 +1,7 @@
 /* Prices, dollars and percentages as people and prompts read them. */
 #include "core/base/money.h"
 
-/* The digits of a number without sign, with a comma before every three of those before the point. */
+/* Appends an unsigned number with commas between groups of three digits. */
 static void put_grouped(struct buf *out, const char *text)
 {
     const char *point = strchrnul(text, '.');
@@ -36,7 +36,7 @@ static bool is_zero(const char *text)
     return *text == '\0';
 }
 
-/* With the sign of the rounded amount: what rounds to zero has none. */
+/* The sign is that of the rounded amount: zero has none. */
 static void put_dollars(struct buf *out, struct decimal usd, bool plus, bool always_cents)
 {
     char text[DECIMAL_TEXT_SIZE];
@@ -70,7 +70,7 @@ void money_percent(struct buf *out, struct decimal percent, int digits)
 {
     char text[DECIMAL_TEXT_SIZE];
     decimal_fixed(percent, digits, text);
-    const bool fits = *text != 'n'; /* what is too large once it is rounded is "null" */
+    const bool fits = *text != 'n'; /* too large after rounding: "null" */
     if (fits && decimal_sign(percent) > 0 && !is_zero(text))
         buf_char(out, '+');
     buf_text(out, text);
@@ -80,6 +80,6 @@ void money_percent(struct buf *out, struct decimal percent, int digits)
 struct decimal money_share(struct decimal part, struct decimal whole)
 {
     if (decimal_is_valid(whole) && decimal_sign(whole) <= 0)
-        whole = decimal_from_int(0); /* a division by it is not valid */
+        whole = decimal_from_int(0); /* makes the division not valid */
     return decimal_div(decimal_times(part, 100), whole);
 }

@@ -5,20 +5,20 @@
 #include "core/base/buf.h"
 #include "core/base/decimal.h"
 
-/* 65,200 and 0.0000964: every digit, none at the end that is zero. */
+/* 65,200 and 0.0000964: every digit, no trailing zeros. */
 void money_price(struct buf *out, struct decimal price);
-/* The same of a number whose text is at hand: no exponent, no zeros at the end. */
+/* The same for a number given as text without exponent and trailing zeros. */
 void money_price_text(struct buf *out, const char *price);
-/* $250, $1,250.37: to the cent, without cents when there are none. */
+/* $250, $1,250.37: rounded to cents, which are left out when zero. */
 void money_usd(struct buf *out, struct decimal usd);
-/* +$22, -$8.50; zero is $0: no sign where there is no direction. */
+/* +$22, -$8.50, $0: zero has no sign. */
 void money_change(struct buf *out, struct decimal usd);
 /* +$28.40, -$9.70, $0.00: always with cents. */
 void money_pnl(struct buf *out, struct decimal usd);
-/* +1.1%, -0.5%, 0.0%: with that many digits. */
+/* +1.1%, -0.5%, 0.0%: with `digits` after the point. */
 void money_percent(struct buf *out, struct decimal percent, int digits);
 
-/* part / whole * 100; not valid when the whole is not above zero. */
+/* part / whole * 100; not valid unless the whole is above zero. */
 struct decimal money_share(struct decimal part, struct decimal whole);
 
 #endif

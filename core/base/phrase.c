@@ -1,4 +1,4 @@
-/* The words of a text, for comparisons that look at nothing else. */
+/* The words of a text, for comparisons that ignore case and punctuation. */
 #include "core/base/phrase.h"
 
 #include <stdint.h>
@@ -12,7 +12,7 @@ static bool shows_nothing(uint32_t c)
            (c >= 0x202a && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f);
 }
 
-/* Characters beyond ASCII that part words. */
+/* Characters beyond ASCII that separate words. */
 static const struct {
     uint32_t first, last;
 } parting[] = {
@@ -32,8 +32,8 @@ static bool is_word(uint32_t c)
     return true;
 }
 
-/* Capitals of the alphabets that have them: by a distance, or (0) every second character from the first on.
- */
+/* Ranges of upper-case letters: lower case is at a fixed distance, or (0) every second character is upper
+ * case. */
 static const struct {
     uint32_t first, last, distance;
 } capitals[] = {
@@ -46,7 +46,7 @@ static const struct {
 
 static uint32_t lower(uint32_t c)
 {
-    if (c < 0x80) /* as most are */
+    if (c < 0x80) /* the usual case */
         return c >= 'A' && c <= 'Z' ? c + 32 : c;
     for (size_t i = 0; i < sizeof capitals / sizeof *capitals; i++)
         if (c >= capitals[i].first && c <= capitals[i].last)

@@ -1,4 +1,4 @@
-/* The words of a text, for comparisons that look at nothing else. */
+/* The words of a text, for comparisons that ignore case and punctuation. */
 #ifndef DAYBOOK_CORE_BASE_PHRASE_H
 #define DAYBOOK_CORE_BASE_PHRASE_H
 
@@ -6,13 +6,12 @@
 
 #include "core/base/arena.h"
 
-/* The words of valid UTF-8 in lower case, one space before the first, between two and behind the last: "
- * never short eth ". White space, punctuation and marks part words; what shows nothing (a zero-width space, a
- * direction) is as if it were not there. A text holds a phrase iff its words hold the phrase's as a string.
- */
+/* The words of valid UTF-8 in lower case, each between single spaces: " never short eth ". White space,
+ * punctuation and marks separate words; invisible characters (a zero-width space, a direction mark) are
+ * ignored. A text contains a phrase iff its words contain the words of the phrase as a string. */
 const char *phrase_words(struct arena *arena, const char *text);
 
-/* True for the words of a text that has any. */
+/* Whether phrase_words found any word. */
 bool phrase_has_words(const char *words);
 
 #endif

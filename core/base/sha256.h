@@ -15,10 +15,10 @@ struct sha256 {
 
 void sha256_start(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *bytes, size_t len);
-/* `s` must be started again before it is used again. */
+/* Afterwards `s` must be restarted before it is reused. */
 void sha256_end(struct sha256 *s, unsigned char out[SHA256_BYTES]);
 
-/* All at once: 64 lower-case hex digits and a NUL. */
+/* Hashes in one call: 64 lower-case hex digits and a NUL. */
 void sha256_hex(const void *bytes, size_t len, char out[SHA256_HEX_SIZE]);
 
 #endif

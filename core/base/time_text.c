@@ -39,7 +39,7 @@ static int days_of_month(int year, int month)
     return month == 2 && leap ? 29 : days[month];
 }
 
-/* Reads exactly `count` digits and steps behind them. */
+/* Reads exactly `count` digits and advances past them. */
 static bool digits(const char **text, int count, int *value)
 {
     *value = 0;
@@ -61,7 +61,7 @@ static bool sign(const char **text, char c)
     return true;
 }
 
-/* The digits behind the point, cut to microseconds. */
+/* The fraction, truncated to microseconds. */
 static bool fraction(const char **text, int *us)
 {
     *us = 0;

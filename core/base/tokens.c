@@ -1,9 +1,9 @@
-/* How many tokens of a language model a text costs, estimated without any model's vocabulary. */
+/* An estimate of how many tokens of a language model a text takes, without any model's vocabulary. */
 #include "core/base/tokens.h"
 
 enum sort { LETTER, DIGIT, SPACE, OTHER };
 
-/* Of every byte; the lead byte of a character pays for the whole of it. */
+/* The weight of each byte; the lead byte of a character carries the weight of the whole character. */
 static const struct {
     unsigned char sort, weight;
 } bytes[256] = {
@@ -14,7 +14,7 @@ static const struct {
     [0xf0 ... 0xff] = { OTHER, 3 },
 };
 
-/* What a run costs whose characters weigh `weight` together. */
+/* The tokens of a run whose characters have this total weight. */
 static size_t run_cost(enum sort sort, size_t weight)
 {
     switch (sort) {

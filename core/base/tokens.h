@@ -1,4 +1,4 @@
-/* How many tokens of a language model a text costs, estimated without any model's vocabulary. */
+/* An estimate of how many tokens of a language model a text takes, without any model's vocabulary. */
 #ifndef DAYBOOK_CORE_BASE_TOKENS_H
 #define DAYBOOK_CORE_BASE_TOKENS_H
 

@@ -1,4 +1,4 @@
-/* Foreign text inside a block of a prompt that has tags around it. */
+/* Untrusted text inside a tagged block of a prompt. */
 #include "core/base/untagged.h"
 
 #include "core/base/line_text.h"
@@ -11,7 +11,7 @@ static bool opens_tag(uint32_t c)
 
 void untagged_text(struct buf *out, const char *text)
 {
-    const char *start = text; /* of what is copied as it is */
+    const char *start = text; /* of the part that is copied unchanged */
     while (*text) {
         const char *at = text;
         if (!opens_tag(utf8_next(&text)))

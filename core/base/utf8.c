@@ -1,10 +1,10 @@
-/* UTF-8 text: is it valid, how many characters has it, which of them are white space. */
+/* UTF-8 text: validation, counting, white space. */
 #include "core/base/utf8.h"
 
 #include <string.h>
 
-/* The length of the character at `s`, 0 when it is not valid. The second byte carries what the first allows
- * of it: that shuts out overlong forms (E0, F0), surrogates (ED) and what is above U+10FFFF (F4). */
+/* The length of the character at `s`, 0 when it is not valid. The first byte limits the range of the second,
+ * which excludes overlong forms (E0, F0), surrogates (ED) and code points above U+10FFFF (F4). */
 static size_t character_len(const unsigned char *s, size_t left)
 {
     unsigned char c = s[0];

@@ -7,10 +7,10 @@
 
 enum { UUID_SIZE = 37, UUID_RANDOM_BYTES = 10 }; /* the size counts the NUL */
 
-/* True for 8-4-4-4-12 hex digits and nothing else, whatever version; `out` is the same in lower case. */
+/* Accepts exactly 8-4-4-4-12 hex digits of any version; `out` gets them in lower case. */
 bool uuid_parse(const char *text, char out[UUID_SIZE]);
 
-/* A UUIDv7 (RFC 9562) of that millisecond; six of the 80 random bits give way to version and variant. */
+/* A UUIDv7 (RFC 9562) of that millisecond; version and variant replace six of the 80 random bits. */
 void uuid_v7(int64_t unix_ms, const unsigned char random[UUID_RANDOM_BYTES], char out[UUID_SIZE]);
 
 #endif

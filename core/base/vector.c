@@ -1,4 +1,4 @@
-/* Vectors of embeddings. */
+/* Embedding vectors. */
 #include "core/base/vector.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Vectors of embeddings: checked, brought to length 1, and as the database reads them. */
+/* Embedding vectors: normalisation, and the text that the database reads. */
 #ifndef DAYBOOK_CORE_BASE_VECTOR_H
 #define DAYBOOK_CORE_BASE_VECTOR_H
 
@@ -8,13 +8,13 @@
 
 enum { VECTOR_MOST = 4000 };
 
-/* Divides by the length; false when that is zero or not a finite number. */
+/* Scales the vector to length 1; false when its length is zero or not finite. */
 bool vector_normalise(float *v, size_t dim);
 
 /* The dimension of the narrowest column that holds the vector (migrations/0004), 0 when none does. */
 int vector_column(size_t dim);
 
-/* "[0.1,0.2,0,0]": as pgvector reads it, with zeros up to the dimension of the column. */
+/* "[0.1,0.2,0,0]": the text that pgvector reads, padded with zeros to the dimension of the column. */
 void vector_text(struct buf *out, const float *v, size_t dim, size_t column);
 
 #endif
