@@ -1,20 +1,17 @@
-/* The ledger of one deployment while ticks are applied to it: read, changed in memory, stored at once. */
+/* The ledger of one deployment while ticks are applied to it: loaded, changed in memory, stored at once. */
 #include "handlers/ledger/ledger.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/time_text.h"
 #include "core/ledger/json_put.h"
 #include "core/ledger/situation.h"
-#include "core/reflect/cadence.h"
-#include "db/db.h"
+#include "handlers/kit/row.h"
 #include "handlers/ledger/trade_row.h"
 #include "handlers/recall/situation.h"
+#include "server/dispatch/query.h"
 #include "server/id.h"
 
-/* What the statements take beside the owner. */
 struct ledger_params {
     const char *id, *tick_at, *snapshot_id, *skill_id, *version, *day_start_equity_usd, *realized_today_usd;
     const char *snapshots, *changed, *begun;
@@ -32,6 +29,14 @@ static const struct field param_fields[] = {
 };
 /* clang-format on */
 
+COLUMNS(state, skill_id, version, reflection_cadence, every_n_trades, ticks, last_tick_at,
+        day_start_equity_usd, executed_today, realized_today_usd, losing_closes, closed_since_reflection,
+        reflected_at, lessons_hash, lessons_until, open);
+COLUMNS(stored_tick, id, content_hash, ops, open, unmatched_fees, reflection_due);
+QUERY(tick_state, TICK_STATE, param_fields, READS(state), .missing = "deployment {id}");
+QUERY(tick_stored, TICK_KEPT, param_fields, READS(stored_tick));
+QUERY(tick_write, TICK_WRITE, param_fields);
+
 static const char *time_of(struct arena *arena, int64_t us)
 {
     char text[TIME_TEXT_SIZE];
@@ -46,62 +51,38 @@ static const char *text_of(struct arena *arena, struct decimal d)
     return arena_text(arena, text);
 }
 
-/* ---- reading ---- */
+/* ---- loading ---- */
 
-static int64_t int_column(const struct rows *r, const char *name)
+enum err ledger_load(struct call *c, struct arena *arena, const char *deployment_id, const char *tick_at,
+                     struct ledger *l)
 {
-    return strtoll(rows_text(r, 0, name), NULL, 10);
-}
-
-static int64_t time_column(struct call *c, const struct rows *r, const char *name)
-{
-    int64_t us = MATERIALIZE_NO_TICK;
-    if (rows_text(r, 0, name))
-        (void)time_text_parse(rows_time(&c->arena, r, 0, name), &us);
-    return us;
-}
-
-static struct decimal decimal_column(const struct rows *r, const char *name)
-{
-    struct decimal d = decimal_from_int(0);
-    const char *text = rows_text(r, 0, name);
-    if (text)
-        (void)decimal_parse(text, &d);
-    return d;
-}
-
-enum err ledger_load(struct call *c, const char *deployment_id, const char *tick_at, struct ledger *l)
-{
-    struct ledger_params params = { .id = deployment_id, .tick_at = tick_at };
+    const struct ledger_params params = { .id = deployment_id, .tick_at = tick_at };
     struct rows *r;
-    TRY(db_rows_from(c, &TICK_STATE, param_fields, &params, &r));
-    if (rows_count(r) == 0)
-        return ERR_NOT_FOUND;
+    TRY(query_one(c, &tick_state, &params, arena, &r));
     *l = (struct ledger){
         .c = c,
+        .arena = arena,
         .id = deployment_id,
-        .skill_id = rows_text(r, 0, "skill_id"),
-        .version = rows_text(r, 0, "version"),
-        .cadence = cadence_find(rows_text(r, 0, "reflection_cadence")),
-        .lessons_hash = rows_text(r, 0, "lessons_hash"),
-        .every_n_trades = int_column(r, "every_n_trades"),
-        .ticks = int_column(r, "ticks"),
-        .base_tick_us = time_column(c, r, "last_tick_at"),
-        .note_us = time_column(c, r, "reflected_at"),
-        .lessons_until_us = time_column(c, r, "lessons_until"),
-        .session = { .day_start_equity = decimal_column(r, "day_start_equity_usd"),
-                     .realized_today = decimal_column(r, "realized_today_usd"),
-                     .executed_today = int_column(r, "executed_today"),
-                     .losing_closes = int_column(r, "losing_closes") },
-        .closed_since_reflection = int_column(r, "closed_since_reflection"),
-        .snapshots.arena = &c->arena,
-        .changed.arena = &c->arena,
-        .begun.arena = &c->arena,
+        .skill_id = row_text(r, 0, &state.skill_id),
+        .version = row_text(r, 0, &state.version),
+        .cadence = cadence_find(row_text(r, 0, &state.reflection_cadence)),
+        .lessons_hash = row_text(r, 0, &state.lessons_hash),
+        .every_n_trades = row_int(r, 0, &state.every_n_trades, 0),
+        .ticks = row_int(r, 0, &state.ticks, 0),
+        .base_tick_us = row_time_us(r, 0, &state.last_tick_at, MATERIALIZE_NO_TICK),
+        .note_us = row_time_us(r, 0, &state.reflected_at, MATERIALIZE_NO_TICK),
+        .lessons_until_us = row_time_us(r, 0, &state.lessons_until, INT64_MAX),
+        .session = { .day_start_equity = row_decimal(r, 0, &state.day_start_equity_usd),
+                     .realized_today = row_decimal(r, 0, &state.realized_today_usd),
+                     .executed_today = row_int(r, 0, &state.executed_today, 0),
+                     .losing_closes = row_int(r, 0, &state.losing_closes, 0) },
+        .closed_since_reflection = row_int(r, 0, &state.closed_since_reflection, 0),
+        .snapshots.arena = arena,
+        .changed.arena = arena,
+        .opened.arena = arena,
     };
     l->session.last_tick_us = l->base_tick_us;
-    if (!rows_text(r, 0, "lessons_until"))
-        l->lessons_until_us = INT64_MAX;
-    return trade_rows_read(c, rows_text(r, 0, "open"), &l->open, &l->open_count);
+    return trade_rows_read(arena, row_text(r, 0, &state.open), &l->open, &l->open_count);
 }
 
 /* ---- reflection ---- */
@@ -117,10 +98,10 @@ static bool is_reflection_due(const struct ledger *l, int64_t closes)
         .has_note = l->note_us != MATERIALIZE_NO_TICK,
         .note_us = l->note_us,
     };
-    return !cadence_decide(&l->c->arena, &s).reason;
+    return !cadence_decide(l->arena, &s).reason;
 }
 
-/* ---- what is stored ---- */
+/* ---- rows and responses as JSON ---- */
 
 static void put_record(struct buf *list, const struct trade *t, bool closed, bool new, int64_t tick_us)
 {
@@ -148,17 +129,11 @@ static void put_record(struct buf *list, const struct trade *t, bool closed, boo
     buf_char(list, '}');
 }
 
-/* A row that the database has is changed, one that it has not is added. */
-static void keep_trade(struct ledger *l, const struct trade *t, bool closed, int64_t tick_us)
+/* An existing row is updated, a new one is inserted. */
+static void add_trade(struct ledger *l, const struct trade *t, bool closed, int64_t tick_us)
 {
     bool new = t->entry_tick_us > l->base_tick_us;
-    put_record(new ? &l->begun : &l->changed, t, closed, new, tick_us);
-}
-
-static void put_int(struct buf *out, const char *key, int64_t value)
-{
-    buf_json_key(out, key);
-    buf_fmt(out, "%" PRId64, value);
+    put_record(new ? &l->opened : &l->changed, t, closed, new, tick_us);
 }
 
 static void put_raw(struct buf *out, const char *key, const char *json)
@@ -167,13 +142,13 @@ static void put_raw(struct buf *out, const char *key, const char *json)
     buf_text(out, json);
 }
 
-/* The parts of an answer, kept with the tick so that it can be given again byte for byte. */
-struct answer {
+/* The parts of a response, stored with the tick so that a retry gets the same bytes. */
+struct tick_response {
     const char *snapshot_id, *ops, *open, *unmatched_fees;
     bool reflection_due, replayed;
 };
 
-static void put_answer(struct buf *out, const struct answer *a)
+static void put_response(struct buf *out, const struct tick_response *a)
 {
     buf_char(out, '{');
     json_put_text(out, "snapshot_id", a->snapshot_id);
@@ -185,8 +160,8 @@ static void put_answer(struct buf *out, const struct answer *a)
     buf_char(out, '}');
 }
 
-static void keep_snapshot(struct ledger *l, const struct tick_in *in, const struct tick *tick,
-                          const struct answer *a)
+static void add_snapshot(struct ledger *l, const struct tick_in *in, const struct tick *tick,
+                         const struct tick_response *a)
 {
     struct buf *out = &l->snapshots;
     struct buf input = { .arena = out->arena };
@@ -205,16 +180,17 @@ static void keep_snapshot(struct ledger *l, const struct tick_in *in, const stru
     put_raw(out, "unmatched_fees", a->unmatched_fees);
     put_raw(out, "reflection_due", a->reflection_due ? "true" : "false");
     json_put_decimal(out, "day_start_equity_usd", l->session.day_start_equity);
-    put_int(out, "executed_today", l->session.executed_today);
+    json_put_int(out, "executed_today", l->session.executed_today);
     json_put_decimal(out, "realized_today_usd", l->session.realized_today);
-    put_int(out, "losing_closes", l->session.losing_closes);
+    json_put_int(out, "losing_closes", l->session.losing_closes);
     buf_char(out, '}');
 }
 
 /* ---- applying ---- */
 
-/* What only the ledger knows of a trade: its id, and the market and the lessons that it was opened under. */
-static int64_t stamp(struct ledger *l, const struct tick_in *in, struct materialized *m)
+/* Sets what the materializer does not know of a new trade: its id, and the market and the lessons that it was
+ * opened under. Returns how many trades were closed. */
+static int64_t complete_ops(struct ledger *l, const struct tick_in *in, struct materialized *m)
 {
     int64_t closes = 0;
     for (size_t i = 0; i < m->op_count; i++) {
@@ -222,53 +198,58 @@ static int64_t stamp(struct ledger *l, const struct tick_in *in, struct material
         closes += op->kind == TRADE_CLOSE;
         if (op->kind != TRADE_OPEN)
             continue;
-        op->trade.id = id_new(&l->c->arena);
-        op->trade.entry_regime_tag = tick_regime(&l->c->arena, in, op->trade.symbol);
+        op->trade.id = id_new(l->arena);
+        op->trade.entry_regime_tag = tick_regime(l->arena, in, op->trade.symbol);
         op->trade.entry_lessons_hash = tick_lessons(in, l->lessons_hash);
     }
     return closes;
 }
 
-enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *answer)
+static enum err materialize_tick(struct ledger *l, const struct tick_in *in, struct tick *tick,
+                                 struct materialized *m)
 {
-    struct arena *arena = &l->c->arena;
+    struct decimal equity;
+    TRY(tick_build(l->c, l->arena, in, "", tick));
+    tick->snapshot_id = id_new(l->arena);
+    enum materialize_status status =
+        materialize(l->arena, l->open, l->open_count, tick, l->session.last_tick_us, m);
+    if (status != MATERIALIZED)
+        return tick_refusal(l->c, status, m->symbol, "");
+    (void)decimal_parse(in->portfolio->equity_usd, &equity);
+    if (!session_count(&l->session, tick, m, equity))
+        return tick_refusal(l->c, MATERIALIZE_TOO_LARGE, "the PnL of today", "");
+    return OK;
+}
+
+enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *response)
+{
+    struct arena *arena = l->arena;
     struct tick tick;
     struct materialized m;
-    struct decimal equity;
-    TRY(tick_build(l->c, in, "", &tick));
-    tick.snapshot_id = id_new(arena);
-    enum materialize_status status =
-        materialize(arena, l->open, l->open_count, &tick, l->session.last_tick_us, &m);
-    if (status != MATERIALIZED)
-        return tick_refusal(l->c, status, m.symbol, "");
-    int64_t closes = stamp(l, in, &m);
-    (void)decimal_parse(in->portfolio->equity_usd, &equity);
-    if (!session_count(&l->session, &tick, &m, equity))
-        return tick_refusal(l->c, MATERIALIZE_TOO_LARGE, "the PnL of today", "");
-    struct buf ops = { .arena = arena }, open = ops, fees = ops;
+    TRY(materialize_tick(l, in, &tick, &m));
+    const int64_t closes = complete_ops(l, in, &m);
     l->open = materialize_open_rows(arena, &m, &l->open_count);
     situation_describe_opened(arena, l->open, l->open_count, &l->session);
+    struct buf ops = { .arena = arena }, open = ops, fees = ops;
     trade_ops_json(&ops, &m);
     trade_rows_json(&open, l->open, l->open_count);
     trade_fees_json(&fees, &m);
-    struct answer a = { tick.snapshot_id,
-                        buf_string(&ops),
-                        buf_string(&open),
-                        buf_string(&fees),
-                        is_reflection_due(l, closes),
-                        false };
-    keep_snapshot(l, in, &tick, &a);
+    l->reflection_due = is_reflection_due(l, closes);
+    const struct tick_response parts = { tick.snapshot_id,  buf_string(&ops),  buf_string(&open),
+                                         buf_string(&fees), l->reflection_due, false };
+    add_snapshot(l, in, &tick, &parts);
     for (size_t i = 0; i < m.op_count; i++)
         if (m.ops[i].kind == TRADE_CLOSE)
-            keep_trade(l, &m.ops[i].trade, true, tick.tick_us);
-    put_answer(answer, &a);
-    l->reflection_due = a.reflection_due;
+            add_trade(l, &m.ops[i].trade, true, tick.tick_us);
+    put_response(response, &parts);
     l->last_snapshot_id = tick.snapshot_id;
     l->closed_since_reflection += closes;
     l->closed += closes;
     l->applied++;
     return OK;
 }
+
+/* ---- storing ---- */
 
 static const char *bracketed(struct buf *list)
 {
@@ -277,10 +258,10 @@ static const char *bracketed(struct buf *list)
 
 enum err ledger_store(struct ledger *l, bool *stored)
 {
-    struct arena *arena = &l->c->arena;
+    struct arena *arena = l->arena;
     for (size_t i = 0; i < l->open_count; i++)
-        keep_trade(l, &l->open[i], false, l->session.last_tick_us);
-    struct ledger_params params = {
+        add_trade(l, &l->open[i], false, l->session.last_tick_us);
+    const struct ledger_params params = {
         .id = l->id,
         .tick_at = time_of(arena, l->session.last_tick_us),
         .snapshot_id = l->last_snapshot_id,
@@ -290,7 +271,7 @@ enum err ledger_store(struct ledger *l, bool *stored)
         .realized_today_usd = text_of(arena, l->session.realized_today),
         .snapshots = bracketed(&l->snapshots),
         .changed = bracketed(&l->changed),
-        .begun = bracketed(&l->begun),
+        .begun = bracketed(&l->opened),
         .expected = l->ticks,
         .count = l->applied,
         .executed_today = l->session.executed_today,
@@ -298,37 +279,39 @@ enum err ledger_store(struct ledger *l, bool *stored)
         .closed = l->closed,
     };
     struct rows *r;
-    TRY(db_rows_from(l->c, &TICK_WRITE, param_fields, &params, &r));
+    TRY(query_rows(l->c, &tick_write, &params, arena, &r));
     *stored = rows_count(r) == 1;
-    if (*stored && l->begun.len && !l->c->route->lines)
+    if (*stored && l->opened.len && !l->c->route->lines)
         situations_embed_later(
             l->c, &(struct situations_scope){ .id = l->id, .skill_id = l->skill_id, .version = l->version });
     return OK;
 }
 
-enum err ledger_replay(const struct ledger *l, const struct tick_in *in, struct buf *answer,
+/* ---- retries ---- */
+
+enum err ledger_replay(const struct ledger *l, const struct tick_in *in, struct buf *response,
                        bool *reflection_due)
 {
     struct call *c = l->c;
-    struct ledger_params params = { .id = l->id, .tick_at = in->tick_at };
+    const struct ledger_params params = { .id = l->id, .tick_at = in->tick_at };
     struct tick tick;
     struct rows *r;
-    TRY(tick_build(c, in, "", &tick));
-    TRY(db_rows_from(c, &TICK_KEPT, param_fields, &params, &r));
+    TRY(tick_build(c, l->arena, in, "", &tick));
+    TRY(query_rows(c, &tick_stored, &params, l->arena, &r));
     if (rows_count(r) == 0)
         return tick_out_of_order(c, "the last tick of this deployment", l->session.last_tick_us,
                                  tick.tick_us);
-    if (strcmp(tick_content_hash(&c->arena, in, &tick), rows_text(r, 0, "content_hash")) != 0)
+    const char *id = row_text(r, 0, &stored_tick.id);
+    if (strcmp(tick_content_hash(l->arena, in, &tick), row_text(r, 0, &stored_tick.content_hash)) != 0)
         return problem_set(&c->problem, ERR_TICK_CONFLICT,
-                           "the tick of %s is stored as snapshot %s with another content", in->tick_at,
-                           rows_text(r, 0, "id"));
-    struct answer a = { rows_text(r, 0, "id"),
-                        rows_text(r, 0, "ops"),
-                        rows_text(r, 0, "open"),
-                        rows_text(r, 0, "unmatched_fees"),
-                        rows_text(r, 0, "reflection_due")[0] == 't',
-                        true };
-    put_answer(answer, &a);
-    *reflection_due = a.reflection_due;
+                           "the tick of %s is stored as snapshot %s with another content", in->tick_at, id);
+    *reflection_due = row_bool(r, 0, &stored_tick.reflection_due);
+    const struct tick_response parts = { id,
+                                         row_text(r, 0, &stored_tick.ops),
+                                         row_text(r, 0, &stored_tick.open),
+                                         row_text(r, 0, &stored_tick.unmatched_fees),
+                                         *reflection_due,
+                                         true };
+    put_response(response, &parts);
     return OK;
 }

@@ -146,7 +146,7 @@ static enum err run(struct call *c, const struct trade *rows, size_t count, cons
                     const char *prefix, int64_t last_us, struct materialized *m)
 {
     struct tick tick;
-    TRY(tick_build(c, in, prefix, &tick));
+    TRY(tick_build(c, &c->arena, in, prefix, &tick));
     if (tick.tick_us <= last_us)
         return tick_out_of_order(c, "prev.tick_at", last_us, tick.tick_us);
     enum materialize_status status = materialize(&c->arena, rows, count, &tick, last_us, m);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/time_text.h"
-#include "db/db.h"
+#include "handlers/kit/fields.h"
 #include "handlers/ledger/ledger.h"
 #include "handlers/reflection/reflection.h"
 #include "handlers/routes.h"
@@ -11,36 +11,35 @@
 #include "server/http/idempotency.h"
 
 enum {
-    TRIES = 16,                /* of ticks that others overtake */
-    BATCH_MOST = 64,           /* ticks in one statement */
-    BATCH_BYTES = 256 * 1024,  /* of lines that are read ahead */
-    ANSWER_BYTES = 512 * 1024, /* of answers in one statement: a tick answers with every open trade */
+    TRIES_MAX = 16,              /* while other runners store ticks first */
+    BATCH_MAX = 64,              /* ticks in one statement */
+    BATCH_BYTES = 256 * 1024,    /* of lines that are read ahead */
+    RESPONSE_BYTES = 512 * 1024, /* of responses in one statement: each lists every open trade */
 };
 
-/* What came of the ticks up to here. */
 struct progress {
     int64_t applied, replayed;
-    bool reflection_due; /* by the last of them */
+    bool reflection_due; /* after the last tick */
 };
 
-/* A tick, and the line that it stands in; 0: it is a body of its own. */
+/* A tick and the number of its line; 0: it is the whole body. */
 struct entry {
     int64_t line;
     struct tick_in *in;
 };
 
-/* A line's answer is the tick's own, with the number of the line put before its first member. */
-static void put_answer(struct buf *out, const struct entry *e, const struct buf *answer)
+/* In a bulk response each object gets the number of its line as its first member. */
+static void put_response(struct buf *out, const struct entry *e, const struct buf *response)
 {
     if (e->line)
         buf_fmt(out, "{\"line\":%" PRId64 ",", e->line);
-    buf_add(out, answer->data + (e->line > 0), answer->len - (e->line > 0));
+    buf_add(out, response->data + (e->line > 0), response->len - (e->line > 0));
     if (e->line)
         buf_char(out, '\n');
 }
 
-/* What is told is the problem of one tick, not also of those that were tried before or read ahead. */
-static void forget_problem(struct call *c)
+/* The problem of one tick must not contain faults of earlier tries or of lines that were read ahead. */
+static void clear_problem(struct call *c)
 {
     c->problem = (struct problem){ .arena = c->problem.arena };
 }
@@ -52,79 +51,100 @@ static int64_t tick_us(const struct tick_in *in)
     return us;
 }
 
-/* It can be applied to what is loaded. */
+/* Whether it can be applied to the ledger as loaded. */
 static bool follows(const struct ledger *l, const struct tick_in *in)
 {
     const int64_t us = tick_us(in);
     return us > l->session.last_tick_us && us < l->lessons_until_us;
 }
 
-/* Applies entries from the first one on, as many as follow each other, against the ledger as it is now; again
- * while other runners change it in between. `done` is how many were stored and answered, also when the one
- * behind them fails. */
-static enum err apply(struct call *c, const char *deployment_id, const struct entry *entries, size_t count,
-                      struct buf *out, struct progress *p, size_t *done)
+/* Consecutive ticks of one deployment on their way into its ledger. */
+struct apply {
+    struct arena *arena;
+    const char *deployment_id;
+    const struct entry *entries;
+    size_t count;
+    struct buf *out; /* of the responses */
+    struct progress *progress;
+    size_t done; /* entries that were stored and answered, even if the next one fails */
+};
+
+static enum err replay(struct apply *a, const struct ledger *l)
 {
-    const size_t start = out->len;
-    *done = 0;
-    for (int i = 0; i < TRIES; i++) {
-        struct ledger l;
-        struct buf answer = { .arena = &c->arena };
-        enum err failed = OK;
-        bool stored = false;
-        size_t n = 0;
-        forget_problem(c);
-        TRY(ledger_load(c, deployment_id, entries[0].in->tick_at, &l));
-        if (tick_us(entries[0].in) <= l.session.last_tick_us) {
-            TRY(ledger_replay(&l, entries[0].in, &answer, &p->reflection_due));
-            put_answer(out, &entries[0], &answer);
-            p->replayed++;
-            *done = 1;
-            return OK;
-        }
-        for (; n < count && out->len - start < ANSWER_BYTES && follows(&l, entries[n].in); n++) {
-            answer.len = 0;
-            failed = ledger_apply(&l, entries[n].in, &answer);
-            if (failed != OK)
-                break;
-            put_answer(out, &entries[n], &answer);
-        }
-        if (n == 0)
-            return failed;
-        enum err err = ledger_store(&l, &stored);
-        if (stored) {
-            *done = n;
-            p->applied += (int64_t)n;
-            p->reflection_due = l.reflection_due;
-            return failed;
-        }
-        out->len = start; /* nothing is acknowledged that is not stored */
-        TRY(err);
-    }
-    return problem_set(&c->problem, ERR_OVERLOADED,
-                       "other runners post ticks of this deployment all the time");
+    struct buf response = { .arena = a->arena };
+    TRY(ledger_replay(l, a->entries[0].in, &response, &a->progress->reflection_due));
+    put_response(a->out, &a->entries[0], &response);
+    a->progress->replayed++;
+    a->done = 1;
+    return OK;
 }
 
-/* ---- one ---- */
+/* Applies as many entries as follow each other and fit into one statement, and stores them; `stored` false:
+ * another runner was first. A tick that fails ends them; those before it are stored. */
+static enum err apply_once(struct apply *a, struct ledger *l, bool *stored)
+{
+    const size_t start = a->out->len;
+    struct buf response = { .arena = a->arena };
+    enum err failed = OK;
+    size_t n = 0;
+    for (; n < a->count && a->out->len - start < RESPONSE_BYTES && follows(l, a->entries[n].in); n++) {
+        response.len = 0;
+        failed = ledger_apply(l, a->entries[n].in, &response);
+        if (failed != OK)
+            break;
+        put_response(a->out, &a->entries[n], &response);
+    }
+    if (n == 0)
+        return failed;
+    enum err err = ledger_store(l, stored);
+    if (!*stored) {
+        a->out->len = start; /* only stored ticks are acknowledged */
+        return err;
+    }
+    a->done = n;
+    a->progress->applied += (int64_t)n;
+    a->progress->reflection_due = l->reflection_due;
+    return failed;
+}
 
-/* The tick is stored, whatever becomes of the reflection: that is told beside it. */
+/* Applies entries from the first one on against the current ledger, again while other runners change it. */
+static enum err apply(struct call *c, struct apply *a)
+{
+    for (int i = 0; i < TRIES_MAX; i++) {
+        struct ledger l;
+        bool stored = false;
+        clear_problem(c);
+        TRY(ledger_load(c, a->arena, a->deployment_id, a->entries[0].in->tick_at, &l));
+        if (tick_us(a->entries[0].in) <= l.session.last_tick_us)
+            return replay(a, &l);
+        enum err err = apply_once(a, &l, &stored);
+        if (err != OK || stored)
+            return err;
+    }
+    return problem_set(&c->problem, ERR_OVERLOADED,
+                       "other runners keep storing ticks of this deployment; try again");
+}
+
+/* ---- one tick ---- */
+
+/* The tick is stored even if the reflection fails: the failure is reported beside it. */
 static void put_failure(struct call *c, struct buf *out, enum err err)
 {
-    const bool another = err == ERR_REFLECTION_RUNNING || err == ERR_TIME_ORDER;
-    buf_fmt(out, "{\"outcome\":\"%s\",\"reason\":\"%s\",\"detail\":", another ? "skipped" : "failed",
+    const bool skipped = err == ERR_REFLECTION_RUNNING || err == ERR_TIME_ORDER;
+    buf_fmt(out, "{\"outcome\":\"%s\",\"reason\":\"%s\",\"detail\":", skipped ? "skipped" : "failed",
             err_code(err));
     buf_json_string(out, c->problem.detail ? c->problem.detail : err_title(err));
     buf_char(out, '}');
-    forget_problem(c);
+    clear_problem(c);
 }
 
-/* Puts what came of the reflection behind the members of the tick's answer. */
+/* Adds the outcome of the reflection to the response of the tick. */
 static void reflect_after(struct call *c, const struct tick_in *in, bool due, struct buf *out)
 {
     const struct reflection_ask ask = { .deployment_id = in->id,
                                         .as_of = in->tick_at,
                                         .max_trades = REFLECTION_TRADES_MAX };
-    out->len--; /* the brace */
+    out->len--; /* the closing brace */
     buf_json_key(out, "reflection");
     const size_t start = out->len;
     enum err err = due ? reflection_run(c, &ask, out) : OK;
@@ -138,15 +158,26 @@ static void reflect_after(struct call *c, const struct tick_in *in, bool due, st
     buf_char(out, '}');
 }
 
-/* Its answer is made elsewhere: what the reply holds is kept for the Idempotency-Key by the transaction of
- * the reflection, which does not know all of it. */
-static enum err tick_post_and_reflect(struct call *c, const struct entry *entry)
+static enum err post_one(struct call *c, struct tick_in *in, struct buf *out, struct progress *progress)
+{
+    const struct entry entry = { .in = in };
+    struct apply a = { .arena = &c->arena,
+                       .deployment_id = in->id,
+                       .entries = &entry,
+                       .count = 1,
+                       .out = out,
+                       .progress = progress };
+    return apply(c, &a);
+}
+
+/* The response is built outside the reply: the transaction of the reflection stores the reply for the
+ * Idempotency-Key, and must not store half of it. */
+static enum err post_and_reflect(struct call *c, struct tick_in *in)
 {
     struct progress progress = { 0 };
     struct buf out = { .arena = &c->arena };
-    size_t done;
-    TRY(apply(c, entry->in->id, entry, 1, &out, &progress, &done));
-    reflect_after(c, entry->in, progress.reflection_due, &out);
+    TRY(post_one(c, in, &out, &progress));
+    reflect_after(c, in, progress.reflection_due, &out);
     buf_add(reply_json(c, 200), out.data, out.len);
     return OK;
 }
@@ -154,26 +185,24 @@ static enum err tick_post_and_reflect(struct call *c, const struct entry *entry)
 static enum err tick_post(struct call *c)
 {
     struct tick_in *in = c->in;
-    const struct entry entry = { .in = in };
     struct progress progress = { 0 };
-    size_t done;
-    if (in->reflect)
-        return tick_post_and_reflect(c, &entry);
-    return apply(c, in->id, &entry, 1, reply_json(c, 200), &progress, &done);
+    return in->reflect ? post_and_reflect(c, in) : post_one(c, in, reply_json(c, 200), &progress);
 }
 
-/* ---- many ---- */
+/* ---- many ticks ---- */
 
 struct batch {
-    struct entry entries[BATCH_MOST];
+    struct arena arena; /* of the lines and their ticks */
+    struct entry entries[BATCH_MAX];
     size_t count;
     int64_t line; /* the last one that was read */
-    enum err bad; /* why that one is no tick */
+    enum err bad; /* why that line is not a tick */
     struct problem problem;
     bool end; /* of the body */
 };
 
-static enum err read_tick(struct call *c, const char *line, size_t len, struct tick_in **tick)
+static enum err read_tick(struct call *c, struct arena *arena, const char *line, size_t len,
+                          struct tick_in **tick)
 {
     struct field_input input = {
         .body = line,
@@ -181,15 +210,15 @@ static enum err read_tick(struct call *c, const char *line, size_t len, struct t
         .depth_limit = (int)c->loop->config->max_json_depth,
         .now = c->now,
     };
-    *tick = arena_zero(&c->arena, sizeof **tick);
-    return field_decode(c->route->line_fields, &input, &c->arena, *tick, &c->problem);
+    *tick = arena_zero(arena, sizeof **tick);
+    return field_decode(c->route->line_fields, &input, arena, *tick, &c->problem);
 }
 
 static void read_batch(struct call *c, struct batch *b)
 {
     size_t bytes = 0;
     b->count = 0;
-    while (b->count < BATCH_MOST && bytes < BATCH_BYTES) {
+    while (b->count < BATCH_MAX && bytes < BATCH_BYTES) {
         char *line;
         size_t len;
         struct entry *e = &b->entries[b->count];
@@ -199,7 +228,7 @@ static void read_batch(struct call *c, struct batch *b)
             return;
         }
         if (b->bad == OK)
-            b->bad = read_tick(c, line, len, &e->in);
+            b->bad = read_tick(c, &b->arena, line, len, &e->in);
         if (b->bad != OK) {
             b->problem = c->problem;
             return;
@@ -217,28 +246,32 @@ static void put_problem(struct buf *out, struct call *c, enum err err, int64_t l
     buf_text(out, "}\n");
 }
 
-/* Applies ticks of the batch from `at` on, as many as fit into one statement, and sends what came of them. In
- * memory of its own: the answers can be much larger than the ticks. */
+/* Applies ticks of the batch from `*at` on, as many as fit into one statement, and sends the responses. They
+ * can be much larger than the ticks, so they have an arena of their own. */
 static enum err apply_some(struct call *c, const char *deployment_id, struct batch *b, size_t *at,
                            struct progress *p, enum err *failed)
 {
-    struct db_step step;
-    size_t done;
+    struct arena arena = { 0 };
+    struct buf out = { .arena = &arena };
+    struct apply a = { .arena = &arena,
+                       .deployment_id = deployment_id,
+                       .entries = b->entries + *at,
+                       .count = b->count - *at,
+                       .out = &out,
+                       .progress = p };
     call_breathe(c);
-    db_step_begin(c, &step);
-    struct buf out = { .arena = &c->arena };
-    *failed = apply(c, deployment_id, b->entries + *at, b->count - *at, &out, p, &done);
-    *at += done;
+    *failed = apply(c, &a);
+    *at += a.done;
     if (*failed != OK) {
         b->line = b->entries[*at].line;
         put_problem(&out, c, *failed, b->line);
     }
     enum err sent = stream_write(c, out.data, out.len);
-    db_step_end(c, &step);
+    arena_release(&arena);
     return sent;
 }
 
-/* The error is that of the client; `failed` is that of line `b->line`, which has been told. */
+/* Returns the error of the client. `failed` is the error of line `b->line`, which has been reported. */
 static enum err apply_batch(struct call *c, const char *deployment_id, struct batch *b, struct progress *p,
                             enum err *failed)
 {
@@ -246,28 +279,34 @@ static enum err apply_batch(struct call *c, const char *deployment_id, struct ba
         TRY(apply_some(c, deployment_id, b, &at, p, failed));
     if (*failed != OK || b->bad == OK)
         return OK;
-    struct buf out = { .arena = &c->arena };
+    struct buf out = { .arena = &b->arena };
     c->problem = b->problem;
     *failed = b->bad;
     put_problem(&out, c, b->bad, b->line);
     return stream_write(c, out.data, out.len);
 }
 
+static enum err check_deployment(struct call *c, const char *id)
+{
+    struct arena arena = { 0 };
+    struct ledger found;
+    enum err err = ledger_load(c, &arena, id, c->now, &found);
+    arena_release(&arena);
+    return err;
+}
+
 static enum err bulk_post(struct call *c)
 {
     const struct tick_in *in = c->in;
-    struct ledger found;
     struct progress progress = { 0 };
     struct batch batch = { 0 };
     enum err failed = OK, sent = OK;
-    TRY(ledger_load(c, in->id, c->now, &found));
+    TRY(check_deployment(c, in->id));
     TRY(stream_begin(c, "application/x-ndjson"));
     while (failed == OK && sent == OK && !batch.end) {
-        struct db_step step;
-        db_step_begin(c, &step);
         read_batch(c, &batch);
         sent = apply_batch(c, in->id, &batch, &progress, &failed);
-        db_step_end(c, &step);
+        arena_release(&batch.arena);
     }
     TRY(sent);
     struct buf out = { .arena = &c->arena };
@@ -278,15 +317,14 @@ static enum err bulk_post(struct call *c)
 }
 
 static const struct field bulk_fields[] = {
-    FIELD(FROM_PATH, KIND_UUID, struct tick_in, id, .required = true),
+    FIELD_ID(struct tick_in),
     END_FIELDS,
 };
 
 const struct route tick_routes[] = {
-    { POST, "/v1/deployments/{id}/ticks", tick_post, .fields = tick_fields, .in_size = sizeof(struct tick_in),
-      .role = ROLE_AGENT, .waits = true, .models_with = "reflect" },
-    { POST, "/v1/deployments/{id}/ticks/bulk", bulk_post, .fields = bulk_fields,
-      .in_size = sizeof(struct tick_in), .role = ROLE_AGENT, .waits = true, .lines = true,
-      .line_fields = tick_body_fields },
+    { POST, "/v1/deployments/{id}/ticks", tick_post, INPUT(tick_fields, struct tick_in), .role = ROLE_AGENT,
+      .waits = true, .models_with = "reflect" },
+    { POST, "/v1/deployments/{id}/ticks/bulk", bulk_post, INPUT(bulk_fields, struct tick_in),
+      .role = ROLE_AGENT, .waits = true, .lines = true, .line_fields = tick_body_fields },
     END_ROUTES,
 };

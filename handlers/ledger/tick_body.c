@@ -82,14 +82,14 @@ const struct field tick_body_fields[] = { TICK_BODY, END_FIELDS };
 
 struct reader {
     struct call *c;
+    struct arena *arena;
     const char *prefix;
     bool bad;
 };
 
 static void report(struct reader *r, enum fault fault, const char *field, const char *detail)
 {
-    (void)problem_field(&r->c->problem, arena_fmt(&r->c->arena, "%s%s", r->prefix, field), fault, "%s",
-                        detail);
+    (void)problem_field(&r->c->problem, arena_fmt(r->arena, "%s%s", r->prefix, field), fault, "%s", detail);
     r->bad = true;
 }
 
@@ -98,14 +98,14 @@ static const char too_large[] = "has more than 20 digits before the point";
 static void report_member(struct reader *r, const char *list, size_t index, const char *member,
                           const char *detail)
 {
-    report(r, FAULT_OUT_OF_RANGE, arena_fmt(&r->c->arena, "%s[%zu].%s", list, index, member), detail);
+    report(r, FAULT_OUT_OF_RANGE, arena_fmt(r->arena, "%s[%zu].%s", list, index, member), detail);
 }
 
 static struct quantity number(struct reader *r, const char *lexeme, const char *list, size_t index,
                               const char *member)
 {
     struct quantity q = { 0 };
-    if (lexeme && quantity_take(&r->c->arena, lexeme, &q) == DECIMAL_TOO_LARGE)
+    if (lexeme && quantity_take(r->arena, lexeme, &q) == DECIMAL_TOO_LARGE)
         report_member(r, list, index, member, too_large);
     return q;
 }
@@ -143,19 +143,19 @@ static int by_text(const void *a, const void *b)
 
 static void check_twice(struct reader *r, const struct position *positions, size_t count)
 {
-    const char **symbols = arena_alloc(&r->c->arena, (count + 1) * sizeof *symbols);
+    const char **symbols = arena_alloc(r->arena, (count + 1) * sizeof *symbols);
     for (size_t i = 0; i < count; i++)
         symbols[i] = positions[i].symbol;
     qsort(symbols, count, sizeof *symbols, by_text);
     for (size_t i = 1; i < count; i++)
         if (strcmp(symbols[i], symbols[i - 1]) == 0)
             report(r, FAULT_DUPLICATE_ITEM, positions_name,
-                   arena_fmt(&r->c->arena, "has two positions of %s", symbols[i]));
+                   arena_fmt(r->arena, "has two positions of %s", symbols[i]));
 }
 
 static void read_positions(struct reader *r, const struct objects *list, struct tick *tick)
 {
-    struct position *positions = arena_alloc(&r->c->arena, (list->count + 1) * sizeof *positions);
+    struct position *positions = arena_alloc(r->arena, (list->count + 1) * sizeof *positions);
     for (size_t i = 0; i < list->count; i++)
         positions[i] = position_of(r, (const struct position_in *)list->items + i, i);
     if (list->count > 1)
@@ -166,7 +166,7 @@ static void read_positions(struct reader *r, const struct objects *list, struct 
 
 static const struct symbol_amount *read_fees(struct reader *r, const struct objects *list)
 {
-    struct symbol_amount *fees = arena_alloc(&r->c->arena, (list->count + 1) * sizeof *fees);
+    struct symbol_amount *fees = arena_alloc(r->arena, (list->count + 1) * sizeof *fees);
     for (size_t i = 0; i < list->count; i++) {
         const struct amount_in *in = (const struct amount_in *)list->items + i;
         fees[i] = (struct symbol_amount){ in->symbol, number(r, in->amount, "fees", i, "fees_usd") };
@@ -176,13 +176,13 @@ static const struct symbol_amount *read_fees(struct reader *r, const struct obje
 
 static const struct symbol_amount *read_marks(struct reader *r, const struct objects *list)
 {
-    struct symbol_amount *marks = arena_alloc(&r->c->arena, (list->count + 1) * sizeof *marks);
+    struct symbol_amount *marks = arena_alloc(r->arena, (list->count + 1) * sizeof *marks);
     for (size_t i = 0; i < list->count; i++) {
         const struct amount_in *in = (const struct amount_in *)list->items + i;
         marks[i].symbol = in->symbol;
-        enum decimal_read read = quantity_take(&r->c->arena, in->amount, &marks[i].amount);
+        enum decimal_read read = quantity_take(r->arena, in->amount, &marks[i].amount);
         if (read == DECIMAL_TOO_LARGE || decimal_sign(marks[i].amount.value) == 0)
-            report(r, FAULT_OUT_OF_RANGE, arena_fmt(&r->c->arena, "marks.%s", in->symbol),
+            report(r, FAULT_OUT_OF_RANGE, arena_fmt(r->arena, "marks.%s", in->symbol),
                    read == DECIMAL_TOO_LARGE ? too_large : "is zero at 18 digits behind the point");
     }
     return marks;
@@ -203,11 +203,12 @@ const char *tick_lessons(const struct tick_in *in, const char *in_force)
     return strcmp(in->lessons_hash, no_lessons) == 0 ? NULL : in->lessons_hash;
 }
 
-enum err tick_build(struct call *c, const struct tick_in *in, const char *prefix, struct tick *tick)
+enum err tick_build(struct call *c, struct arena *arena, const struct tick_in *in, const char *prefix,
+                    struct tick *tick)
 {
     static const struct action_in no_action;
     static const struct engine_in no_engine;
-    struct reader r = { .c = c, .prefix = prefix };
+    struct reader r = { .c = c, .arena = arena, .prefix = prefix };
     const struct action_in *action = in->proposed_action ? in->proposed_action : &no_action;
     const struct engine_in *engine = in->engine ? in->engine : &no_engine;
     int64_t now_us = 0;

@@ -39,9 +39,9 @@ extern const struct field portfolio_fields[];
 extern const struct field tick_fields[];      /* with what the path and the query say */
 extern const struct field tick_body_fields[]; /* the body alone */
 
-/* Checks what no single field shows, and reports all of it under `prefix` ("" for the body itself): two
- * positions of one symbol, numbers that are too large, a tick that is yet to come. */
-enum err tick_build(struct call *c, const struct tick_in *in, const char *prefix,
+/* Converts the input, in `arena`, and checks what no field table can: two positions of one symbol, numbers
+ * that are too large, a tick in the future. All faults are reported, their fields prefixed with `prefix`. */
+enum err tick_build(struct call *c, struct arena *arena, const struct tick_in *in, const char *prefix,
                     struct tick *tick) must_check;
 
 /* ERR_TICK_OUT_OF_ORDER: names the last tick as `last` ("prev.tick_at") and says when both are. */

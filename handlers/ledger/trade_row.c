@@ -189,18 +189,18 @@ static bool take_row(struct flat *f, struct order *order, struct trade *out)
     return true;
 }
 
-enum err trade_rows_read(struct call *c, const char *json, struct trade **rows, size_t *count)
+enum err trade_rows_read(struct arena *arena, const char *json, struct trade **rows, size_t *count)
 {
     size_t room = 16;
     *count = 0;
-    *rows = arena_alloc(&c->arena, room * sizeof **rows);
+    *rows = arena_alloc(arena, room * sizeof **rows);
     if (!json)
         return OK;
-    struct flat f = flat_begin(arena_text(&c->arena, json));
+    struct flat f = flat_begin(arena_text(arena, json));
     struct order order = { 0 };
     while (flat_object(&f)) {
         if (*count == room) {
-            struct trade *more = arena_alloc(&c->arena, 2 * room * sizeof *more);
+            struct trade *more = arena_alloc(arena, 2 * room * sizeof *more);
             memcpy(more, *rows, room * sizeof *more);
             *rows = more;
             room *= 2;

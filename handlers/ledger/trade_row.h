@@ -13,9 +13,10 @@ void trade_ops_json(struct buf *out, const struct materialized *m);
 void trade_fees_json(struct buf *out, const struct materialized *m);
 
 /* Reads such a list (a text of JSON, as the database keeps it) into trades with every digit of their numbers;
- * texts live in the call's arena. Rows of closed trades carry also exit_tick_at, exit_price, exit_reason,
+ * texts live in `arena`. Rows of closed trades carry also exit_tick_at, exit_price, exit_reason,
  * exit_snapshot_id, realized_pnl_usd and holding_minutes. NULL counts as an empty list. ERR_INTERNAL: it is
  * not what this service wrote. */
-enum err trade_rows_read(struct call *c, const char *json, struct trade **rows, size_t *count) must_check;
+enum err trade_rows_read(struct arena *arena, const char *json, struct trade **rows,
+                         size_t *count) must_check;
 
 #endif

@@ -10,7 +10,7 @@ static size_t count;
 static enum err reads(const char *json)
 {
     char *exact = strdup(json); /* on the heap, so that a read beyond the end is seen */
-    enum err e = trade_rows_read(&call, exact, &rows, &count);
+    enum err e = trade_rows_read(&call.arena, exact, &rows, &count);
     free(exact);
     return e;
 }
@@ -55,7 +55,7 @@ END_TEST
 
 START_TEST(no_rows_are_an_empty_list)
 {
-    ck_assert_int_eq(trade_rows_read(&call, NULL, &rows, &count), OK);
+    ck_assert_int_eq(trade_rows_read(&call.arena, NULL, &rows, &count), OK);
     ck_assert_uint_eq(count, 0);
     ck_assert_int_eq(reads(" [ ] \n"), OK);
     ck_assert_uint_eq(count, 0);
