@@ -108,7 +108,7 @@ from made n
 -- name: reflection_add :write :one
 insert into reflections (owner, id, deployment_id, at, outcome, reason, detail, forced, suppressed, note_id, trades_considered, window_start,
     window_end, model_used, input_tokens, output_tokens, cost_usd)
-select owner, :reflection_id::uuid, deployment_id, :as_of::timestamptz, :came_of_it, :why, :detail, :forced::boolean,
+select owner, :reflection_id::uuid, deployment_id, :as_of::timestamptz, :outcome, :reason, :detail, :forced::boolean,
     :suppressed::text[], :note_id::uuid, :trades_considered::int, :window_start::timestamptz, :window_end::timestamptz, :model_used,
     :input_tokens::int, :output_tokens::int, :cost_usd::numeric
 from agent_state

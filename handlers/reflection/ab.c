@@ -1,20 +1,20 @@
-/* Whether the lessons of a skill help: its trades by the text of lessons that they were made under. */
+/* Whether the lessons of a skill help: its trades by the lessons text that they were made under. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/ab/ab_report.h"
 #include "core/base/time_text.h"
-#include "db/db.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/row.h"
 #include "handlers/reflection/reflection.h"
 #include "handlers/routes.h"
 #include "server/config.h"
+#include "server/dispatch/query.h"
 #include "server/worker.h"
 
 enum {
-    TEXTS_MOST = 2000,    /* notes, the newest, of which it is tried what slots were left out */
+    TEXTS_MAX = 2000,     /* the newest notes, for which suppressed slots are tried out */
     TRADES_A_PAGE = 2000, /* a millisecond or two of the loop */
     NOTES_A_PAGE = 2000,
     TEXTS_A_PAGE = 200,
@@ -30,19 +30,31 @@ struct ab_in {
 
 /* clang-format off */
 #define A(from, kind, member, ...) FIELD(from, kind, struct ab_in, member, __VA_ARGS__)
+#define SKILL_ID A(FROM_PATH, KIND_NAME, skill_id, .required = true)
+#define AS_OF    FIELD_AS_OF(struct ab_in)
 static const struct field ab_fields[] = {
-    A(FROM_PATH, KIND_NAME, skill_id, .required = true),
+    SKILL_ID,
     A(FROM_QUERY, KIND_NAME, version),
     A(FROM_QUERY, KIND_UUID, deployment_id),
-    A(FROM_QUERY, KIND_CHOICE, mode, .choices = (const char *const[]){ "live", "paper", "sim", NULL }),
+    A(FROM_QUERY, KIND_CHOICE, mode, .choices = CHOICES("live", "paper", "sim")),
     A(FROM_QUERY, KIND_LINE, symbol, .min = 1, .max = 64),
     A(FROM_QUERY, KIND_LINE, regime, .min = 1, .max = 64),
     A(FROM_QUERY, KIND_TIME, since), A(FROM_QUERY, KIND_TIME, until),
-    A(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST),
-    A(COMPUTED, KIND_INT, limit), A(COMPUTED, KIND_CURSOR, cursor), A(COMPUTED, KIND_TEXTS, hashes), A(COMPUTED, KIND_INT, texts_most),
+    AS_OF,
+    FIELD_PAGES(struct ab_in), A(COMPUTED, KIND_TEXTS, hashes), A(COMPUTED, KIND_INT, texts_most),
     END_FIELDS,
 };
+static const struct field version_fields[] = { SKILL_ID, AS_OF, END_FIELDS };
 /* clang-format on */
+
+COLUMNS(ver, version, _traded);
+COLUMNS(trade, entry_lessons_hash, entry_regime_tag, symbol, net_usd, return_pct, realized_pnl_usd, entry_us);
+COLUMNS(note, content_hash, id, suppressed);
+COLUMNS(note_text, content_hash, id, suppressed, lessons_text);
+QUERY(ab_versions, AB_VERSIONS, version_fields, READS(ver), .missing = "skill {skill_id}");
+QUERY(ab_trades, AB_TRADES, ab_fields, READS(trade));
+QUERY(ab_notes, AB_NOTES, ab_fields, READS(note));
+QUERY(ab_texts, AB_TEXTS, ab_fields, READS(note_text));
 
 /* ---- the worker's part ---- */
 
@@ -70,175 +82,162 @@ static struct ab_job *job_new(const struct ab_in *in)
     job->job = (struct worker_job){ .step = job_step, .release = job_release, .turn_us = TURN_US };
     char as_of[TIME_TEXT_SIZE];
     int64_t us = 0;
-    (void)time_text_parse(in->as_of, &us); /* as the field has it, it can be read */
+    (void)time_text_parse(in->as_of, &us); /* checked by the field table */
     time_text_short(us, as_of);
     job->report = ab_report_open(in->skill_id, strcmp(in->as_of, LATEST) == 0 ? NULL : as_of);
     return job;
 }
 
-/* What there is to do is done beside the loop. *job is NULL when the call may not wait for it. */
-static enum err work(struct call *c, struct ab_job **job)
+/* A report while it is made. */
+struct making {
+    struct call *c;
+    struct ab_in in;    /* of the request, and what the queries take besides */
+    struct ab_job *job; /* NULL: the worker still has it, because the call may not wait any longer */
+};
+
+/* Runs the pending steps on the worker. */
+static enum err work(struct making *m)
 {
-    struct ab_job *at_work = *job;
-    *job = NULL;
-    TRY(worker_run(c, &at_work->job));
-    *job = at_work;
+    struct ab_job *job = m->job;
+    m->job = NULL;
+    TRY(worker_run(m->c, &job->job));
+    m->job = job;
     return OK;
 }
 
 /* ---- rows ---- */
 
-static enum err check_count(struct call *c, const struct ab_job *job)
+static enum err check_count(struct making *m)
 {
-    const int64_t most = c->loop->config->max_compared_trades;
-    if ((int64_t)ab_report_trades(job->report) <= most)
+    const int64_t most = m->c->loop->config->max_compared_trades;
+    if ((int64_t)ab_report_trades(m->job->report) <= most)
         return OK;
-    return problem_field(&c->problem, "since", FAULT_TOO_MANY,
+    return problem_field(&m->c->problem, "since", FAULT_TOO_MANY,
                          "there are more than %lld trades: ask for a shorter time, one version or one "
                          "deployment",
                          (long long)most);
 }
 
-typedef enum err taker(struct call *c, struct ab_job **job, const struct rows *r, int count);
+typedef enum err take_fn(struct making *m, const struct rows *r, int count);
 
-/* Page by page: only numbers are kept of them. */
-static enum err walk(struct call *c, struct ab_job **job, const struct statement *st, int64_t limit,
-                     taker *take)
+static enum err read_page(struct making *m, const struct query *q, take_fn *take, bool *more)
 {
-    struct ab_in *in = c->in;
-    char at[64], id[64];
-    bool more = true;
-    enum err err = OK;
-    in->limit = limit;
-    in->cursor = (struct cursor_values){ 0 };
-    while (err == OK && more) {
-        struct db_step step;
-        struct rows *r;
-        call_breathe(c);
-        db_step_begin(c, &step);
-        err = db_rows(c, st, &r);
-        if (err == OK) {
-            const int count = rows_count(r) > limit ? (int)limit : rows_count(r);
-            more = rows_count(r) > count;
-            if (more) {
-                snprintf(at, sizeof at, "%s", rows_text(r, count - 1, "_cursor_1"));
-                snprintf(id, sizeof id, "%s", rows_text(r, count - 1, "_cursor_2"));
-                in->cursor = (struct cursor_values){ 2, { at, id } };
-            }
-            err = take(c, job, r, count);
-        }
-        db_step_end(c, &step);
-        if (err == OK) /* not before: what a problem says must outlive the step */
-            err = check_count(c, *job);
+    struct arena page = { 0 };
+    struct rows *r;
+    enum err err = query_rows(m->c, q, &m->in, &page, &r);
+    if (err == OK) {
+        const int count = rows_count(r) > m->in.limit ? (int)m->in.limit : rows_count(r);
+        *more = rows_count(r) > count;
+        if (*more) /* two short texts, which must outlive the page */
+            row_cursor(r, count - 1, &m->c->arena, &m->in.cursor);
+        err = take(m, r, count);
     }
+    arena_release(&page);
     return err;
 }
 
-static double number(const struct rows *r, int row, const char *column)
+/* Reads all rows page by page; the report keeps only numbers of them. */
+static enum err read_all(struct making *m, const struct query *q, int64_t limit, take_fn *take)
 {
-    const char *text = rows_text(r, row, column);
-    return text ? strtod(text, NULL) : NAN;
+    m->in.limit = limit;
+    m->in.cursor = (struct cursor_values){ 0 };
+    for (bool more = true; more;) {
+        call_breathe(m->c);
+        TRY(read_page(m, q, take, &more));
+        TRY(check_count(m));
+    }
+    return OK;
 }
 
-static enum err take_trades(struct call *c, struct ab_job **job, const struct rows *r, int count)
+static enum err take_trades(struct making *m, const struct rows *r, int count)
 {
-    (void)c;
-    struct ab_report *report = (*job)->report;
     for (int row = 0; row < count; row++) {
         const struct ab_trade t = {
-            .lessons_hash = rows_text(r, row, "entry_lessons_hash"),
-            .regime = rows_text(r, row, "entry_regime_tag"),
-            .symbol = rows_text(r, row, "symbol"),
-            .values = { number(r, row, "net_usd"), number(r, row, "return_pct") },
-            .realized_usd = number(r, row, "realized_pnl_usd"),
-            .entry_us = strtoll(rows_text(r, row, "entry_us"), NULL, 10),
+            .lessons_hash = row_text(r, row, &trade.entry_lessons_hash),
+            .regime = row_text(r, row, &trade.entry_regime_tag),
+            .symbol = row_text(r, row, &trade.symbol),
+            .values = { row_double(r, row, &trade.net_usd, NAN), row_double(r, row, &trade.return_pct, NAN) },
+            .realized_usd = row_double(r, row, &trade.realized_pnl_usd, NAN),
+            .entry_us = row_int(r, row, &trade.entry_us, 0),
         };
-        ab_report_trade(report, &t);
+        ab_report_trade(m->job->report, &t);
     }
     return OK;
 }
 
-static struct ab_note note_at(const struct rows *r, int row)
+static enum err take_notes(struct making *m, const struct rows *r, int count)
 {
-    return (struct ab_note){ .hash = rows_text(r, row, "content_hash"),
-                             .id = rows_text(r, row, "id"),
-                             .suppressed = slot_set_listed(rows_text(r, row, "suppressed")) };
-}
-
-static enum err take_notes(struct call *c, struct ab_job **job, const struct rows *r, int count)
-{
-    (void)c;
     for (int row = 0; row < count; row++) {
-        const struct ab_note n = note_at(r, row);
-        ab_report_note((*job)->report, &n);
+        const struct ab_note n = { .hash = row_text(r, row, &note.content_hash),
+                                   .id = row_text(r, row, &note.id),
+                                   .suppressed = slot_set_listed(row_text(r, row, &note.suppressed)) };
+        ab_report_note(m->job->report, &n);
     }
     return OK;
 }
 
-static enum err take_texts(struct call *c, struct ab_job **job, const struct rows *r, int count)
+static enum err take_texts(struct making *m, const struct rows *r, int count)
 {
     for (int row = 0; row < count; row++) {
-        struct ab_note n = note_at(r, row);
-        n.text = rows_text(r, row, "lessons_text");
-        ab_report_text((*job)->report, &n);
+        const struct ab_note n = { .hash = row_text(r, row, &note_text.content_hash),
+                                   .id = row_text(r, row, &note_text.id),
+                                   .suppressed = slot_set_listed(row_text(r, row, &note_text.suppressed)),
+                                   .text = row_text(r, row, &note_text.lessons_text) };
+        ab_report_text(m->job->report, &n);
     }
-    return work(c, job);
+    return work(m);
 }
 
-/* The trades of all versions, or of the one that was asked for. */
-static enum err read_trades(struct call *c, struct ab_job **job)
+/* The trades of all versions, or of the requested one. */
+static enum err read_trades(struct making *m)
 {
-    struct ab_in *in = c->in;
-    const char *only = in->version;
-    struct rows *versions;
-    TRY(db_rows(c, &AB_VERSIONS, &versions));
-    if (!rows_count(versions))
-        return ERR_NOT_FOUND;
-    for (int row = 0; row < rows_count(versions); row++) {
-        in->version = rows_text(versions, row, "version");
-        if (rows_text(versions, row, "_traded")[0] == 't' && (!only || strcmp(only, in->version) == 0))
-            TRY(walk(c, job, &AB_TRADES, TRADES_A_PAGE, take_trades));
+    const char *only = m->in.version;
+    struct rows *r;
+    TRY(query_one(m->c, &ab_versions, &m->in, NULL, &r));
+    for (int row = 0; row < rows_count(r); row++) {
+        m->in.version = row_text(r, row, &ver.version);
+        if (row_bool(r, row, &ver._traded) && (!only || strcmp(only, m->in.version) == 0))
+            TRY(read_all(m, &ab_trades, TRADES_A_PAGE, take_trades));
     }
-    return work(c, job);
+    return work(m);
 }
 
-static enum err read_notes(struct call *c, struct ab_job **job)
+static enum err read_notes(struct making *m)
 {
-    struct ab_in *in = c->in;
-    if (!ab_report_unexplained((*job)->report))
+    if (!ab_report_unexplained(m->job->report))
         return OK;
-    in->hashes.items = arena_alloc(&c->arena, AB_REVISIONS_MAX * sizeof *in->hashes.items);
-    in->hashes.count = ab_report_hashes((*job)->report, in->hashes.items);
-    in->texts_most = TEXTS_MOST;
-    TRY(walk(c, job, &AB_NOTES, NOTES_A_PAGE, take_notes));
-    if (!ab_report_unexplained((*job)->report))
+    m->in.hashes.items = arena_alloc(&m->c->arena, AB_REVISIONS_MAX * sizeof *m->in.hashes.items);
+    m->in.hashes.count = ab_report_hashes(m->job->report, m->in.hashes.items);
+    m->in.texts_most = TEXTS_MAX;
+    TRY(read_all(m, &ab_notes, NOTES_A_PAGE, take_notes));
+    if (!ab_report_unexplained(m->job->report))
         return OK;
-    return walk(c, job, &AB_TEXTS, TEXTS_A_PAGE, take_texts);
+    return read_all(m, &ab_texts, TEXTS_A_PAGE, take_texts);
 }
 
-static enum err compute(struct call *c, struct ab_job **job)
+static enum err compute(struct making *m)
 {
-    ab_report_compute((*job)->report);
-    TRY(work(c, job));
-    const struct buf *json = ab_report_json((*job)->report);
-    buf_add(reply_json(c, 200), json->data, json->len);
+    ab_report_compute(m->job->report);
+    TRY(work(m));
+    const struct buf *json = ab_report_json(m->job->report);
+    buf_add(reply_json(m->c, 200), json->data, json->len);
     return OK;
 }
 
 static enum err report(struct call *c)
 {
-    struct ab_job *job = job_new(c->in);
-    enum err err = read_trades(c, &job);
+    struct making m = { .c = c, .in = *(const struct ab_in *)c->in, .job = job_new(c->in) };
+    enum err err = read_trades(&m);
     if (err == OK)
-        err = read_notes(c, &job);
+        err = read_notes(&m);
     if (err == OK)
-        err = compute(c, &job);
-    if (job)
-        job_release(&job->job);
+        err = compute(&m);
+    if (m.job)
+        job_release(&m.job->job);
     return err;
 }
 
-/* A report takes tens of megabytes: however many ask, only a few have one at a time. */
+/* A report takes tens of megabytes, so only a few are made at a time. */
 static enum err ab(struct call *c)
 {
     TRY(worker_enter(c));
@@ -248,7 +247,7 @@ static enum err ab(struct call *c)
 }
 
 const struct route ab_routes[] = {
-    { GET, "/v1/skills/{skill_id}/ab", ab, .fields = ab_fields, .in_size = sizeof(struct ab_in),
-      .role = ROLE_READER, .waits = true },
+    { GET, "/v1/skills/{skill_id}/ab", ab, INPUT(ab_fields, struct ab_in), .role = ROLE_READER,
+      .waits = true },
     END_ROUTES,
 };

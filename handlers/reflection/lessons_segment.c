@@ -1,11 +1,14 @@
-/* The segment of a system prompt: the lessons that are in force for a deployment. */
+/* The segment of a system prompt: the lessons in force for a deployment. */
 #include <string.h>
 
 #include "core/base/tokens.h"
 #include "core/ledger/json_put.h"
 #include "core/reflect/lessons_hash.h"
+#include "handlers/kit/fields.h"
+#include "handlers/kit/row.h"
 #include "handlers/reflection/reflection.h"
 #include "handlers/routes.h"
+#include "server/dispatch/query.h"
 
 struct segment_in {
     const char *id, *as_of;
@@ -15,31 +18,34 @@ struct segment_in {
 /* clang-format off */
 #define S(from, kind, member, ...) FIELD(from, kind, struct segment_in, member, __VA_ARGS__)
 static const struct field segment_fields[] = {
-    S(FROM_PATH, KIND_UUID, id, .required = true),
+    FIELD_ID(struct segment_in),
     S(FROM_QUERY, KIND_TIME, as_of),
     S(FROM_QUERY, KIND_TAGS, suppress, .min = 1, .max = REFLECT_SLOTS - 1, .item_max = 64),
     END_FIELDS,
 };
 /* clang-format on */
 
-/* What a prompt is given; texts are NULL where there is nothing. */
+COLUMNS(row, deployment_id, as_of, memory_enabled, note_id, note_scope, lessons_text, suppressed);
+QUERY(lessons_segment, LESSONS_SEGMENT_GET, segment_fields, READS(row), .missing = "deployment {id}");
+
+/* Texts are NULL where there are no lessons. */
 struct segment {
     const char *note_id, *scope, *lessons, *hash, *text;
     slot_set suppressed;
 };
 
-/* The hash is that of the text that is left: trades made under it are told from those under the whole. */
+/* The hash is that of the remaining text, so that its trades are not counted for the whole note. */
 static struct segment segment_of(struct call *c, const struct rows *r)
 {
     const struct segment_in *in = c->in;
     const slot_set asked = slots_named(&in->suppress);
-    struct segment s = { .note_id = rows_text(r, 0, "note_id"),
-                         .scope = rows_text(r, 0, "note_scope"),
+    struct segment s = { .note_id = row_text(r, 0, &row.note_id),
+                         .scope = row_text(r, 0, &row.note_scope),
                          .suppressed = asked };
     if (!s.note_id)
         return s;
-    s.suppressed |= slot_set_listed(rows_text(r, 0, "suppressed"));
-    const char *lessons = reflect_note_without(&c->arena, rows_text(r, 0, "lessons_text"), asked);
+    s.suppressed |= slot_set_listed(row_text(r, 0, &row.suppressed));
+    const char *lessons = reflect_note_without(&c->arena, row_text(r, 0, &row.lessons_text), asked);
     if (!*lessons)
         return s;
     char *hash = arena_alloc(&c->arena, LESSONS_HASH_SIZE);
@@ -60,10 +66,10 @@ static void put_suppressed(struct buf *out, slot_set slots)
     buf_char(out, ']');
 }
 
-static enum err segment(struct call *c, const struct rows *r)
+static enum err render(struct call *c, const struct rows *r)
 {
     const struct segment_in *in = c->in;
-    const bool enabled = rows_text(r, 0, "memory_enabled")[0] == 't';
+    const bool enabled = row_bool(r, 0, &row.memory_enabled);
     const struct segment s =
         enabled ? segment_of(c, r) : (struct segment){ .suppressed = slots_named(&in->suppress) };
     const char *text = s.text ? s.text : "";
@@ -71,7 +77,7 @@ static enum err segment(struct call *c, const struct rows *r)
         return reply_text(c, 200, "text/markdown; charset=utf-8", text);
     struct buf *out = reply_json(c, 200);
     buf_fmt(out, "{\"deployment_id\":\"%s\",\"as_of\":\"%s\",\"enabled\":%s",
-            rows_text(r, 0, "deployment_id"), rows_time(&c->arena, r, 0, "as_of"),
+            row_text(r, 0, &row.deployment_id), row_time(r, 0, &row.as_of, &c->arena),
             enabled ? "true" : "false");
     json_put_text(out, "note_id", s.note_id);
     json_put_text(out, "scope", s.scope);
@@ -83,15 +89,14 @@ static enum err segment(struct call *c, const struct rows *r)
     return OK;
 }
 
-static enum err segment_get(struct call *c)
+static enum err check(struct call *c)
 {
     const struct segment_in *in = c->in;
-    TRY(slots_check(c, "suppress", &in->suppress));
-    return db_render(c, &LESSONS_SEGMENT_GET, segment);
+    return slots_check(c, "suppress", &in->suppress);
 }
 
 const struct route lessons_segment_routes[] = {
-    { GET, "/v1/deployments/{id}/lessons_segment", segment_get, .fields = segment_fields,
-      .in_size = sizeof(struct segment_in), .role = ROLE_READER },
+    { GET, "/v1/deployments/{id}/lessons_segment", .prepare = check, .query = &lessons_segment,
+      .render = render, INPUT(segment_fields, struct segment_in), .role = ROLE_READER },
     END_ROUTES,
 };

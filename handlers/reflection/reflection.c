@@ -1,16 +1,11 @@
-/* Reflection: whether it is time to distil lessons from a deployment's trades, how that goes, and every
- * attempt. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/base/time_text.h"
+/* Reflection: distilling lessons from a deployment's trades when that is due, and the list of attempts. */
 #include "core/ledger/json_put.h"
-#include "core/reflect/cadence.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/instant.h"
+#include "handlers/kit/row.h"
 #include "handlers/reflection/reflection_parts.h"
 #include "handlers/routes.h"
+#include "server/dispatch/query.h"
 
 /* Whatever a request about reflection may carry. */
 struct reflect_in {
@@ -25,7 +20,7 @@ static const char *const outcomes[] = { "ran", "skipped", "rejected", "model_fai
 /* clang-format off */
 #define R(from, kind, member, ...) FIELD(from, kind, struct reflect_in, member, __VA_ARGS__)
 static const struct field reflect_fields[] = {
-    R(FROM_PATH, KIND_UUID, id, .required = true),
+    FIELD_ID(struct reflect_in),
     R(FROM_BODY, KIND_BOOL, force, .fallback = "false"),
     R(FROM_BODY, KIND_TIME, as_of),
     R(FROM_BODY, KIND_BOOL, dry_run, .fallback = "false"),
@@ -36,13 +31,18 @@ static const struct field reflect_fields[] = {
 static const struct field list_fields[] = {
     R(FROM_QUERY, KIND_UUID, deployment_id),
     R(FROM_QUERY, KIND_CHOICE, outcome, .choices = outcomes),
-    R(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST),
-    R(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"),
-    R(FROM_QUERY, KIND_CURSOR, cursor),
+    FIELD_AS_OF(struct reflect_in),
+    FIELD_PAGE(struct reflect_in),
     { .name = "only_outcome", .from = COMPUTED, .kind = KIND_LINE, .offset = offsetof(struct reflect_in, outcome) },
     END_FIELDS,
 };
 /* clang-format on */
+
+COLUMNS(state, reflection_cadence, every_n_trades, reflection_model, as_of, strategy, avoid, note_id,
+        generated_at, lessons_text, too_early, any_closed, closed_since, failed_at);
+QUERY(reflection_state, REFLECTION_STATE, reflection_params, READS(state), .missing = "deployment {id}");
+QUERY(reflection_list, REFLECTION_LIST, list_fields);
+QUERY(reflection_list_of_deployment, REFLECTION_LIST_OF_DEPLOYMENT, list_fields);
 
 /* ---- slots ---- */
 
@@ -72,82 +72,62 @@ struct texts slot_names(struct arena *arena, slot_set slots)
     return names;
 }
 
-/* ---- the cadence ---- */
+/* ---- the state ---- */
 
-static bool is_true(const struct rows *state, const char *column)
+static const char *copy_of(struct call *c, const struct rows *r, const struct column *column)
 {
-    const char *text = rows_text(state, 0, column);
-    return text && *text == 't';
-}
-
-static int64_t int_of(const struct rows *state, const char *column)
-{
-    return strtoll(rows_text(state, 0, column), NULL, 10);
-}
-
-static int64_t time_of(struct call *c, const struct rows *state, const char *column)
-{
-    int64_t us = 0;
-    if (rows_text(state, 0, column))
-        (void)time_text_parse(rows_time(&c->arena, state, 0, column), &us);
-    return us;
-}
-
-static struct cadence_skip decide(struct call *c, const struct rows *state, bool forced)
-{
-    const struct cadence_state s = {
-        .cadence = cadence_find(rows_text(state, 0, "reflection_cadence")),
-        .every_n_trades = int_of(state, "every_n_trades"),
-        .closed = int_of(state, "closed_since"),
-        .now_us = time_of(c, state, "as_of"),
-        .has_note = rows_text(state, 0, "generated_at"),
-        .note_us = time_of(c, state, "generated_at"),
-        .has_failed = rows_text(state, 0, "failed_at"),
-        .failed_us = time_of(c, state, "failed_at"),
-    };
-    return cadence_decide_request(&c->arena, &s, is_true(state, "any_closed"), forced);
-}
-
-/* ---- one reflection ---- */
-
-static const char *kept_text(struct call *c, const struct rows *state, const char *column)
-{
-    const char *text = rows_text(state, 0, column);
-    return text ? arena_text(&c->arena, text) : NULL;
+    return row_copy(r, 0, column, &c->arena);
 }
 
 static enum err read_state(struct call *c, struct reflection *r)
 {
-    struct rows *state;
-    TRY(db_rows_from(c, &REFLECTION_STATE, reflection_params, r, &state));
-    if (!rows_count(state))
-        return ERR_NOT_FOUND;
-    if (r->state)
-        rows_release(c, r->state);
-    r->state = state;
-    r->active_note_id = kept_text(c, state, "note_id");
-    r->own_model = kept_text(c, state, "reflection_model");
-    r->as_of = rows_time(&c->arena, state, 0, "as_of");
-    if (is_true(state, "too_early"))
+    struct rows *row;
+    arena_release(&r->state.arena);
+    TRY(query_one(c, &reflection_state, r, &r->state.arena, &row));
+    r->state.strategy = row_text(row, 0, &state.strategy);
+    r->state.avoid = row_text(row, 0, &state.avoid);
+    r->state.lessons = row_text(row, 0, &state.lessons_text);
+    r->state.any_closed = row_bool(row, 0, &state.any_closed);
+    r->state.cadence = (struct cadence_state){
+        .cadence = cadence_find(row_text(row, 0, &state.reflection_cadence)),
+        .every_n_trades = row_int(row, 0, &state.every_n_trades, 1),
+        .closed = row_int(row, 0, &state.closed_since, 0),
+        .now_us = row_time_us(row, 0, &state.as_of, 0),
+        .has_note = row_text(row, 0, &state.generated_at),
+        .note_us = row_time_us(row, 0, &state.generated_at, 0),
+        .has_failed = row_text(row, 0, &state.failed_at),
+        .failed_us = row_time_us(row, 0, &state.failed_at, 0),
+    };
+    r->active_note_id = copy_of(c, row, &state.note_id);
+    r->own_model = copy_of(c, row, &state.reflection_model);
+    r->as_of = row_time(row, 0, &state.as_of, &c->arena);
+    if (row_bool(row, 0, &state.too_early))
         return problem_set(&c->problem, ERR_TIME_ORDER, "the active note is of %s, after %s",
-                           rows_time(&c->arena, state, 0, "generated_at"), r->as_of);
+                           row_time(row, 0, &state.generated_at, &c->arena), r->as_of);
     return OK;
 }
 
+static struct cadence_skip decide(struct call *c, const struct reflection *r, bool forced)
+{
+    return cadence_decide_request(&c->arena, &r->state.cadence, r->state.any_closed, forced);
+}
+
+/* ---- one reflection ---- */
+
 static enum err store_skip(struct call *c, struct reflection *r, struct cadence_skip skip)
 {
-    r->came_of_it = "skipped";
-    r->why = skip.reason;
+    r->outcome = "skipped";
+    r->reason = skip.reason;
     r->detail = skip.detail;
     r->cost_usd = "0";
     return reflection_store(c, r);
 }
 
-/* The one before may have ended between the first look and the claim, so it looks again. */
+/* Another attempt may have ended between the first look and the claim, so the state is read again. */
 static enum err reflect_claimed(struct call *c, struct reflection *r, bool forced)
 {
     TRY(read_state(c, r));
-    struct cadence_skip skip = decide(c, r->state, forced);
+    struct cadence_skip skip = decide(c, r, forced);
     if (skip.reason)
         return store_skip(c, r, skip);
     TRY(reflection_ask(c, r));
@@ -175,6 +155,26 @@ static void put_dry(struct call *c, struct reflection *r, struct cadence_skip sk
     buf_fmt(out, "%zu}}", r->prompt.tokens);
 }
 
+static enum err run(struct call *c, struct reflection *r, const struct reflection_ask *ask)
+{
+    TRY(read_state(c, r));
+    const struct cadence_skip skip = decide(c, r, ask->force);
+    if (ask->dry_run) {
+        const bool due = !decide(c, r, false).reason;
+        TRY(reflection_prompt(c, r));
+        put_dry(c, r, skip, due);
+        return OK;
+    }
+    if (skip.reason)
+        return store_skip(c, r, skip);
+    enum err err = reflection_claim(c, r);
+    if (err == OK)
+        err = reflect_claimed(c, r, ask->force);
+    if (err != OK) /* even when it is not known whether there is a claim */
+        reflection_release(c, r);
+    return err;
+}
+
 enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct buf *out)
 {
     struct reflection r = {
@@ -187,27 +187,14 @@ enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct
         .out = out,
         .start = out->len,
     };
-    TRY(read_state(c, &r));
-    struct cadence_skip skip = decide(c, r.state, ask->force);
-    if (ask->dry_run) {
-        const bool due = !decide(c, r.state, false).reason;
-        TRY(reflection_prompt(c, &r));
-        put_dry(c, &r, skip, due);
-        return OK;
-    }
-    if (skip.reason)
-        return store_skip(c, &r, skip);
-    enum err err = reflection_claim(c, &r);
-    if (err == OK)
-        err = reflect_claimed(c, &r, ask->force);
-    if (err != OK) /* also when nobody knows whether there is a claim */
-        reflection_release(c, &r);
+    enum err err = run(c, &r, ask);
+    arena_release(&r.state.arena);
     return err;
 }
 
 /* ---- requests ---- */
 
-/* The answer is part of the transaction that stores what came of it, so it is begun before. */
+/* The transaction that stores the outcome stores the response too, so the reply is begun before it. */
 static enum err reflect(struct call *c)
 {
     const struct reflect_in *in = c->in;
@@ -229,10 +216,10 @@ static enum err reflect(struct call *c)
 static enum err list(struct call *c)
 {
     const struct reflect_in *in = c->in;
-    return db_reply(c, 200, in->deployment_id ? &REFLECTION_LIST_OF_DEPLOYMENT : &REFLECTION_LIST);
+    return query_reply(c, 200, in->deployment_id ? &reflection_list_of_deployment : &reflection_list, in);
 }
 
-#define IN(table) .fields = table, .in_size = sizeof(struct reflect_in)
+#define IN(table) INPUT(table, struct reflect_in)
 
 const struct route reflection_routes[] = {
     { POST, "/v1/deployments/{id}/reflect", reflect, IN(reflect_fields), .role = ROLE_AGENT, .waits = true,

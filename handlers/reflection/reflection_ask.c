@@ -1,14 +1,16 @@
-/* The lessons of a reflection: what a model or the built-in reflector makes of the trades, and whether it is
- * a note. */
+/* The lessons of a reflection: written by a model or the built-in reflector, then checked. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/line_text.h"
+#include "core/base/list_text.h"
 #include "core/base/time_text.h"
 #include "core/base/utf8.h"
 #include "core/reflect/lessons_hash.h"
+#include "handlers/kit/row.h"
 #include "handlers/reflection/reflection_parts.h"
 #include "server/config.h"
+#include "server/dispatch/query.h"
 #include "server/log.h"
 #include "server/remote/llm.h"
 #include "server/worker.h"
@@ -18,36 +20,27 @@ static const char builtin_name[] = "builtin";
 
 /* ---- the trades ---- */
 
-static double number_of(const struct rows *r, int row, const char *column)
-{
-    const char *text = rows_text(r, row, column);
-    return text ? strtod(text, NULL) : 0;
-}
+COLUMNS(trade, symbol, side, entry_regime_tag, entry_tick_at, exit_tick_at, entry_size_usd, entry_leverage,
+        entry_reason, exit_reason, net_usd, fees_usd, mfe_usd, mae_usd, holding_minutes);
+QUERY(reflection_trades, REFLECTION_TRADES, reflection_params, READS(trade));
 
-static int64_t instant_of(struct arena *arena, const struct rows *r, int row, const char *column)
-{
-    int64_t us = 0;
-    (void)time_text_parse(rows_time(arena, r, row, column), &us);
-    return us;
-}
-
-static struct reflect_trade trade_of(struct arena *arena, const struct rows *r, int row)
+static struct reflect_trade trade_of(const struct rows *r, int row)
 {
     return (struct reflect_trade){
-        .symbol = rows_text(r, row, "symbol"),
-        .side = rows_text(r, row, "side"),
-        .regime = rows_text(r, row, "entry_regime_tag"),
-        .entry_us = instant_of(arena, r, row, "entry_tick_at"),
-        .exit_us = instant_of(arena, r, row, "exit_tick_at"),
-        .size_usd = number_of(r, row, "entry_size_usd"),
-        .leverage = number_of(r, row, "entry_leverage"),
-        .net_usd = number_of(r, row, "net_usd"),
-        .fees_usd = number_of(r, row, "fees_usd"),
-        .mfe_usd = number_of(r, row, "mfe_usd"),
-        .mae_usd = number_of(r, row, "mae_usd"),
-        .minutes = number_of(r, row, "holding_minutes"),
-        .entry_reason = rows_text(r, row, "entry_reason"),
-        .exit_reason = rows_text(r, row, "exit_reason"),
+        .symbol = row_text(r, row, &trade.symbol),
+        .side = row_text(r, row, &trade.side),
+        .regime = row_text(r, row, &trade.entry_regime_tag),
+        .entry_us = row_time_us(r, row, &trade.entry_tick_at, 0),
+        .exit_us = row_time_us(r, row, &trade.exit_tick_at, 0),
+        .size_usd = row_double(r, row, &trade.entry_size_usd, 0),
+        .leverage = row_double(r, row, &trade.entry_leverage, 0),
+        .net_usd = row_double(r, row, &trade.net_usd, 0),
+        .fees_usd = row_double(r, row, &trade.fees_usd, 0),
+        .mfe_usd = row_double(r, row, &trade.mfe_usd, 0),
+        .mae_usd = row_double(r, row, &trade.mae_usd, 0),
+        .minutes = row_double(r, row, &trade.holding_minutes, 0),
+        .entry_reason = row_text(r, row, &trade.entry_reason),
+        .exit_reason = row_text(r, row, &trade.exit_reason),
     };
 }
 
@@ -72,34 +65,22 @@ static void set_window(struct arena *arena, struct reflection *r, const struct r
     r->window_end = time_of(arena, f->trades[0].exit_us);
 }
 
-/* The rules come as one text, between them a character that no stored text holds. */
-static void set_avoid(struct arena *arena, struct reflection *r, const char *joined)
-{
-    size_t count = 1;
-    if (!*joined)
-        return;
-    for (const char *p = joined; *p; p++)
-        count += *p == '\x1f';
-    r->avoid = arena_alloc(arena, count * sizeof *r->avoid);
-    for (const char *at = joined; r->avoid_count < count; at += strlen(r->avoid[r->avoid_count++]) + 1)
-        r->avoid[r->avoid_count] = arena_copy(arena, at, strcspn(at, "\x1f"));
-}
-
-static enum err read_trades(struct call *c, const struct reflection *r, struct reflect_facts *f)
+static enum err read_trades(struct call *c, struct arena *arena, const struct reflection *r,
+                            struct reflect_facts *f)
 {
     struct rows *found;
-    TRY(db_rows_from(c, &REFLECTION_TRADES, reflection_params, r, &found));
+    TRY(query_rows(c, &reflection_trades, r, arena, &found));
     const size_t count = (size_t)rows_count(found);
-    struct reflect_trade *trades = arena_alloc(&c->arena, (count + 1) * sizeof *trades);
+    struct reflect_trade *trades = arena_alloc(arena, (count + 1) * sizeof *trades);
     for (size_t i = 0; i < count; i++) {
         call_breathe(c); /* a thousand of them take a few milliseconds */
-        trades[i] = trade_of(&c->arena, found, (int)i);
+        trades[i] = trade_of(found, (int)i);
     }
     *f = (struct reflect_facts){
-        .strategy = rows_text(r->state, 0, "strategy"),
+        .strategy = r->state.strategy,
         .avoid = r->avoid,
         .avoid_count = r->avoid_count,
-        .lessons = rows_text(r->state, 0, "lessons_text"),
+        .lessons = r->state.lessons,
         .trades = trades,
         .count = count,
         .suppressed = r->slots,
@@ -107,48 +88,45 @@ static enum err read_trades(struct call *c, const struct reflection *r, struct r
     return OK;
 }
 
-/* Keeps what is needed of the facts, in `arena`: those of the call are gone afterwards. */
-typedef void keep_fn(struct call *c, struct arena *arena, struct reflection *r,
+/* Takes over what is needed of the facts, which are released afterwards, together with `arena`. */
+typedef void take_fn(struct call *c, struct arena *arena, struct reflection *r,
                      const struct reflect_facts *f);
 
-/* A model may take minutes, and hundreds may be waited for: a thousand trades are not held so long. */
-static enum err gather(struct call *c, struct reflection *r, keep_fn *keep)
+/* A model may take minutes, and hundreds of requests may wait for one: the trades are not held that long. */
+static enum err gather(struct call *c, struct reflection *r, take_fn *take)
 {
-    struct db_step step;
+    struct arena arena = { 0 };
     struct reflect_facts facts;
-    set_avoid(&c->arena, r, rows_text(r->state, 0, "avoid"));
-    db_step_begin(c, &step);
-    enum err err = read_trades(c, r, &facts);
+    const char *avoid = r->state.avoid;
+    r->avoid = list_text_split(&c->arena, *avoid ? avoid : NULL, &r->avoid_count);
+    enum err err = read_trades(c, &arena, r, &facts);
     if (err == OK) {
-        set_window(&step.arena, r, &facts);
-        keep(c, &step.arena, r, &facts);
-    } else if (c->problem.detail) {
-        c->problem.detail = arena_text(&step.arena, c->problem.detail);
+        set_window(&c->arena, r, &facts);
+        take(c, &arena, r, &facts);
     }
-    db_step_end(c, &step);
-    rows_release(c, r->state);
-    r->state = NULL;
+    arena_release(&arena);
+    arena_release(&r->state.arena);
     return err;
 }
 
 /* ---- the built-in reflector ---- */
 
-/* Beside the loop: it computes for long. Whatever it looks at is its own. */
+/* A job of the worker, because it computes for long. It owns its input: it may outlive the call. */
 struct builtin {
     struct worker_job job;
     struct arena arena;
     struct reflect_trade *trades;
     size_t count;
-    struct buf said;
-    struct reflecting *at_work;
+    struct buf note;
+    struct reflecting *reflecting;
 };
 
 static bool builtin_step(struct worker_job *job)
 {
     struct builtin *b = (struct builtin *)job; /* its first member */
-    if (!b->at_work)
-        b->at_work = reflect_begin(&b->said, b->trades, b->count);
-    return reflect_step(b->at_work);
+    if (!b->reflecting)
+        b->reflecting = reflect_begin(&b->note, b->trades, b->count);
+    return reflect_step(b->reflecting);
 }
 
 static void builtin_release(struct worker_job *job)
@@ -158,17 +136,17 @@ static void builtin_release(struct worker_job *job)
     free(b);
 }
 
-static void builtin_keep(struct call *c, struct arena *arena, struct reflection *r,
+static void builtin_take(struct call *c, struct arena *arena, struct reflection *r,
                          const struct reflect_facts *f)
 {
-    (void)c, (void)arena; /* the worker may outlive the call */
+    (void)c, (void)arena;
     struct builtin *b = calloc(1, sizeof *b);
     if (!b)
         abort();
     b->job.step = builtin_step;
     b->job.release = builtin_release;
     b->job.turn_us = BUILTIN_TURN_US;
-    b->said.arena = &b->arena;
+    b->note.arena = &b->arena;
     b->count = f->count;
     b->trades = arena_alloc(&b->arena, (f->count + 1) * sizeof *b->trades);
     for (size_t i = 0; i < f->count; i++) {
@@ -177,19 +155,19 @@ static void builtin_keep(struct call *c, struct arena *arena, struct reflection 
         t->symbol = arena_text(&b->arena, t->symbol);
         t->side = arena_text(&b->arena, t->side);
         t->regime = t->regime ? arena_text(&b->arena, t->regime) : NULL;
-        t->entry_reason = t->exit_reason = NULL; /* it looks at the numbers */
+        t->entry_reason = t->exit_reason = NULL; /* only the numbers count */
     }
     r->builtin = b;
 }
 
-static enum err ask_builtin(struct call *c, struct reflection *r, const char **said)
+static enum err ask_builtin(struct call *c, struct reflection *r, const char **text)
 {
     r->model_used = builtin_name;
     r->cost_usd = "0";
-    TRY(gather(c, r, builtin_keep));
+    TRY(gather(c, r, builtin_take));
     struct builtin *b = r->builtin;
     TRY(worker_run(c, &b->job));
-    *said = arena_text(&c->arena, buf_string(&b->said));
+    *text = arena_text(&c->arena, buf_string(&b->note));
     builtin_release(&b->job);
     return OK;
 }
@@ -203,51 +181,50 @@ const char *reflection_model(const struct call *c, const struct reflection *r)
     return r->own_model ? r->own_model : c->loop->config->model_name;
 }
 
-static void prompt_keep(struct call *c, struct arena *arena, struct reflection *r,
+static void prompt_take(struct call *c, struct arena *arena, struct reflection *r,
                         const struct reflect_facts *f)
 {
     call_breathe(c);
-    const struct reflect_prompt made = reflect_prompt(&c->arena, f);
+    const struct reflect_prompt p = reflect_prompt(arena, f);
     r->prompt =
-        (struct reflect_prompt){ arena_text(arena, made.system), arena_text(arena, made.user), made.tokens };
+        (struct reflect_prompt){ arena_text(&c->arena, p.system), arena_text(&c->arena, p.user), p.tokens };
 }
 
 enum err reflection_prompt(struct call *c, struct reflection *r)
 {
-    return gather(c, r, prompt_keep);
+    return gather(c, r, prompt_take);
 }
 
-/* Which failures are an outcome; all others are the request's own. */
-static bool is_models(enum err err)
+/* These failures are an outcome; all others are errors of the request. */
+static bool is_model_failure(enum err err)
 {
     return err == ERR_MODEL_FAILED || err == ERR_MODEL_TIMEOUT;
 }
 
-/* What others wrote, where it can end neither its line nor its quotes. */
-static const char *in_one_line(struct call *c, const char *text, size_t most_chars)
+/* Untrusted text that can end neither its line nor its quotes. */
+static const char *line_of(struct call *c, const char *text, size_t most_chars)
 {
     struct buf line = { .arena = &c->arena };
     line_text(&line, text, most_chars);
     return buf_string(&line);
 }
 
-/* As many as the tables can hold: nobody reads or writes more, whatever a server says. */
-static int64_t tokens_said(int64_t count)
+/* Limits a count that a model server reports to what the tables can hold. */
+static int64_t token_count(int64_t count)
 {
     return count < 0 ? 0 : count > INT32_MAX ? INT32_MAX : count;
 }
 
-static void came_of(struct call *c, struct reflection *r, const char *what, const char *why,
-                    const char *detail)
+static void set_outcome(struct call *c, struct reflection *r, const char *outcome, const char *reason,
+                        const char *detail)
 {
-    r->came_of_it = what;
-    r->why = why;
+    r->outcome = outcome;
+    r->reason = reason;
     r->detail = detail ? arena_copy(&c->arena, detail, utf8_cut(detail, strlen(detail), DETAIL_BYTES)) : NULL;
-    if (why)
+    if (reason)
         log_event(LOG_WARN, "reflection",
-                  "outcome=%s reason=%s deployment=%s model=\"%s\" request_id=%s why=\"%s\"", what, why,
-                  r->id, r->model_used, c->request_id,
-                  r->detail ? in_one_line(c, r->detail, LOGGED_CHARS) : "");
+                  "outcome=%s reason=%s deployment=%s model=\"%s\" request_id=%s why=\"%s\"", outcome, reason,
+                  r->id, r->model_used, c->request_id, r->detail ? line_of(c, r->detail, LOGGED_CHARS) : "");
 }
 
 static enum err ask_model(struct call *c, struct reflection *r, struct llm_answer *answer)
@@ -256,39 +233,39 @@ static enum err ask_model(struct call *c, struct reflection *r, struct llm_answe
     const struct llm_question question = { .system = r->prompt.system,
                                            .user = r->prompt.user,
                                            .model = r->own_model };
-    r->model_used = in_one_line(c, reflection_model(c, r), MODEL_CHARS);
+    r->model_used = line_of(c, reflection_model(c, r), MODEL_CHARS);
     enum err err = llm_ask(c, &question, answer);
-    if (is_models(err)) {
-        came_of(c, r, "model_failed", err_code(err), c->problem.detail);
+    if (is_model_failure(err)) {
+        set_outcome(c, r, "model_failed", err_code(err), c->problem.detail);
         c->problem = (struct problem){ .arena = c->problem.arena };
         return OK;
     }
     TRY(err);
-    const char *name = in_one_line(c, answer->model, MODEL_CHARS);
+    const char *name = line_of(c, answer->model, MODEL_CHARS);
     if (*name)
         r->model_used = name;
-    r->input_tokens = tokens_said(answer->tokens_in);
-    r->output_tokens = tokens_said(answer->tokens_out);
+    r->input_tokens = token_count(answer->tokens_in);
+    r->output_tokens = token_count(answer->tokens_out);
     r->cost_usd = answer->cost_usd;
     return OK;
 }
 
 /* ---- the verdict ---- */
 
-static void judge(struct call *c, struct reflection *r, const char *said, bool truncated)
+static void judge(struct call *c, struct reflection *r, const char *text, bool truncated)
 {
-    const struct note_checked note = reflect_note_check(&c->arena, said, r->avoid, r->avoid_count, r->slots);
+    const struct note_checked note = reflect_note_check(&c->arena, text, r->avoid, r->avoid_count, r->slots);
     if (note.verdict != NOTE_GOOD) {
         const char *cut = truncated ? "it was cut off at the most tokens it may have; " : "";
-        came_of(c, r, "rejected", note_verdict_names[note.verdict],
-                arena_fmt(&c->arena, "%s%s", cut, note.detail ? note.detail : ""));
+        set_outcome(c, r, "rejected", note_verdict_names[note.verdict],
+                    arena_fmt(&c->arena, "%s%s", cut, note.detail ? note.detail : ""));
         return;
     }
     char *hash = arena_alloc(&c->arena, LESSONS_HASH_SIZE);
     lessons_hash(note.text, strlen(note.text), hash);
     r->lessons_text = note.text;
     r->content_hash = hash;
-    came_of(c, r, "ran", NULL, NULL);
+    set_outcome(c, r, "ran", NULL, NULL);
 }
 
 enum err reflection_ask(struct call *c, struct reflection *r)

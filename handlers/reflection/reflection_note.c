@@ -1,10 +1,11 @@
 /* Reflection notes: their history, and their promotion to a whole skill. */
 #include "core/reflect/reflect_note.h"
 
-#include "db/db.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/instant.h"
+#include "handlers/kit/row.h"
 #include "handlers/routes.h"
+#include "server/dispatch/query.h"
 
 /* Whatever a request about notes may carry. */
 struct note_in {
@@ -16,9 +17,8 @@ struct note_in {
 
 /* clang-format off */
 #define N(from, kind, member, ...) FIELD(from, kind, struct note_in, member, __VA_ARGS__)
-#define CHOICES(...) (const char *const[]){ __VA_ARGS__, NULL }
-#define ID    N(FROM_PATH, KIND_UUID, id, .required = true)
-#define AS_OF N(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST)
+#define ID    FIELD_ID(struct note_in)
+#define AS_OF FIELD_AS_OF(struct note_in)
 
 static const struct field get_fields[] = { ID, AS_OF, END_FIELDS };
 static const struct field list_fields[] = {
@@ -31,67 +31,63 @@ static const struct field list_fields[] = {
     N(FROM_QUERY, KIND_TIME, since),
     N(FROM_QUERY, KIND_TIME, until),
     N(FROM_QUERY, KIND_BOOL, diff, .fallback = "false"),
-    N(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"),
-    N(FROM_QUERY, KIND_CURSOR, cursor),
+    FIELD_PAGE(struct note_in),
     END_FIELDS,
 };
 static const struct field promote_fields[] = {
-    ID, N(FROM_BODY, KIND_TIME, at), N(COMPUTED, KIND_LINE, promoted_at), END_FIELDS,
+    ID, N(FROM_BODY, KIND_TIME, at), N(COMPUTED, KIND_LINE, promoted_at), N(COMPUTED, KIND_TIME, as_of), END_FIELDS,
 };
 /* clang-format on */
+
+#define NOTE "reflection note {id}"
+COLUMNS(note, lessons_text, _previous_text);
+COLUMNS(promotion, deployment_id, active_id, generated_at, active_generated_at, same, promoted_at,
+        before_note, before_active);
+COLUMNS(promoted, id);
+QUERY(note_get, REFLECTION_NOTE_GET, get_fields, READS(note), .missing = NOTE);
+QUERY(note_list, REFLECTION_NOTE_LIST, list_fields, READS(note));
+QUERY(note_list_of_deployment, REFLECTION_NOTE_LIST_OF_DEPLOYMENT, list_fields, READS(note));
+QUERY(note_list_of_version, REFLECTION_NOTE_LIST_OF_VERSION, list_fields, READS(note));
+QUERY(note_lock, REFLECTION_NOTE_LOCK, promote_fields, .missing = NOTE);
+QUERY(note_promotion, REFLECTION_NOTE_PROMOTION, promote_fields, READS(promotion), .missing = NOTE);
+QUERY(note_promote, REFLECTION_NOTE_PROMOTE, promote_fields, READS(promoted), .missing = NOTE);
 
 /* ---- notes ---- */
 
 static void put_with_diff(struct buf *out, const struct rows *r, int row)
 {
     rows_json(out, r, row);
-    out->len--; /* the brace */
+    out->len--; /* the closing brace */
     buf_json_key(out, "diff");
-    reflect_note_diff_json(out, rows_text(r, row, "_previous_text"), rows_text(r, row, "lessons_text"));
+    reflect_note_diff_json(out, row_text(r, row, &note._previous_text), row_text(r, row, &note.lessons_text));
     buf_char(out, '}');
 }
 
-static enum err one(struct call *c, const struct rows *r)
+static enum err render(struct call *c, const struct rows *r)
 {
     put_with_diff(reply_json(c, 200), r, 0);
     return OK;
 }
 
-static enum err page(struct call *c, const struct rows *r)
+static enum err list(struct call *c)
 {
     const struct note_in *in = c->in;
-    rows_page_of(reply_json(c, 200), c, r, in->diff[0] == 't' ? put_with_diff : rows_json);
+    const struct query *q = in->deployment_id             ? &note_list_of_deployment
+                            : in->skill_id && in->version ? &note_list_of_version
+                                                          : &note_list;
+    struct rows *r;
+    TRY(query_rows(c, q, in, NULL, &r));
+    query_page(c, reply_json(c, 200), q, in, r, in->diff[0] == 't' ? put_with_diff : NULL);
     return OK;
-}
-
-static enum err note_get(struct call *c)
-{
-    return db_render(c, &REFLECTION_NOTE_GET, one);
-}
-
-static enum err note_list(struct call *c)
-{
-    const struct note_in *in = c->in;
-    return db_render(c,
-                     in->deployment_id             ? &REFLECTION_NOTE_LIST_OF_DEPLOYMENT
-                     : in->skill_id && in->version ? &REFLECTION_NOTE_LIST_OF_VERSION
-                                                   : &REFLECTION_NOTE_LIST,
-                     page);
 }
 
 /* ---- promotion ---- */
 
-static bool is_true(const struct rows *r, const char *column)
+static enum err reply_note(struct call *c, int status, const char *id)
 {
-    const char *text = rows_text(r, 0, column);
-    return text && *text == 't';
-}
-
-static enum err answer(struct call *c, int status, const char *id)
-{
-    const struct note_in of = { .id = id, .as_of = LATEST };
+    const struct note_in in = { .id = id, .as_of = LATEST };
     struct rows *r;
-    TRY(db_rows_from(c, &REFLECTION_NOTE_GET, get_fields, &of, &r));
+    TRY(query_one(c, &note_get, &in, NULL, &r));
     put_with_diff(reply_json(c, status), r, 0);
     if (status == 201)
         c->reply.location = arena_fmt(&c->arena, "/v1/reflection_notes/%s", id);
@@ -100,39 +96,39 @@ static enum err answer(struct call *c, int status, const char *id)
 
 static enum err promote_tx(struct call *c, void *arg)
 {
-    (void)arg;
-    struct note_in *in = c->in;
+    struct note_in in = *(const struct note_in *)arg;
     struct rows *r;
-    TRY(db_one(c, &REFLECTION_NOTE_LOCK, &r));
-    TRY(db_one(c, &REFLECTION_NOTE_PROMOTION, &r));
-    if (!rows_text(r, 0, "deployment_id"))
-        return problem_set(&c->problem, ERR_INVALID_TRANSITION, "note %s is one of a skill already", in->id);
-    if (is_true(r, "same"))
-        return answer(c, 200, rows_text(r, 0, "active_id"));
-    if (is_true(r, "before_note"))
+    TRY(query_one(c, &note_lock, &in, NULL, &r));
+    TRY(query_one(c, &note_promotion, &in, NULL, &r));
+    if (!row_text(r, 0, &promotion.deployment_id))
+        return problem_set(&c->problem, ERR_INVALID_TRANSITION, "note %s belongs to a skill already", in.id);
+    if (row_bool(r, 0, &promotion.same))
+        return reply_note(c, 200, row_text(r, 0, &promotion.active_id));
+    if (row_bool(r, 0, &promotion.before_note))
         return problem_set(&c->problem, ERR_TIME_ORDER, "the note was made at %s",
-                           rows_time(&c->arena, r, 0, "generated_at"));
-    if (is_true(r, "before_active"))
+                           row_time(r, 0, &promotion.generated_at, &c->arena));
+    if (row_bool(r, 0, &promotion.before_active))
         return problem_set(&c->problem, ERR_TIME_ORDER, "the note that it takes the place of is from %s",
-                           rows_time(&c->arena, r, 0, "active_generated_at"));
-    in->promoted_at = rows_text(r, 0, "promoted_at");
-    TRY(db_one(c, &REFLECTION_NOTE_PROMOTE, &r));
-    return answer(c, 201, rows_text(r, 0, "id"));
+                           row_time(r, 0, &promotion.active_generated_at, &c->arena));
+    in.promoted_at = row_text(r, 0, &promotion.promoted_at);
+    TRY(query_one(c, &note_promote, &in, NULL, &r));
+    return reply_note(c, 201, row_text(r, 0, &promoted.id));
 }
 
-static enum err note_promote(struct call *c)
+static enum err promote(struct call *c)
 {
     const struct note_in *in = c->in;
     TRY(instant_check(c, "at", in->at));
-    return db_tx(c, promote_tx, NULL);
+    return db_tx(c, promote_tx, c->in);
 }
 
-#define IN(table) .fields = table, .in_size = sizeof(struct note_in)
+#define IN(table) INPUT(table, struct note_in)
 
 const struct route reflection_note_routes[] = {
-    { GET, "/v1/reflection_notes", note_list, IN(list_fields), .role = ROLE_READER, .waits = true },
-    { GET, "/v1/reflection_notes/{id}", note_get, IN(get_fields), .role = ROLE_READER },
-    { POST, "/v1/reflection_notes/{id}/promote", note_promote, IN(promote_fields), .role = ROLE_AGENT,
+    { GET, "/v1/reflection_notes", list, IN(list_fields), .role = ROLE_READER, .waits = true },
+    { GET, "/v1/reflection_notes/{id}", .query = &note_get, .render = render, IN(get_fields),
+      .role = ROLE_READER },
+    { POST, "/v1/reflection_notes/{id}/promote", promote, IN(promote_fields), .role = ROLE_AGENT,
       .waits = true },
     END_ROUTES,
 };

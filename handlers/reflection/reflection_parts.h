@@ -1,61 +1,70 @@
-/* What the parts of a reflection share: one attempt, from the state that it begins with to what came of it.
- */
+/* What the files of a reflection share: one attempt, from the state it starts with to its outcome. */
 #ifndef DAYBOOK_HANDLERS_REFLECTION_REFLECTION_PARTS_H
 #define DAYBOOK_HANDLERS_REFLECTION_REFLECTION_PARTS_H
 
+#include "core/reflect/cadence.h"
 #include "core/reflect/reflect_prompt.h"
 #include "handlers/reflection/reflection.h"
 
 struct builtin; /* reflection_ask.c */
 
+/* What reflection_state says of the deployment. */
+struct reflection_state {
+    struct arena arena; /* of the texts below; released once the trades have been read */
+    const char *strategy, *avoid, *lessons;
+    struct cadence_state cadence;
+    bool any_closed;
+};
+
 struct reflection {
-    const char *id, *as_of, *forced; /* of the deployment; as_of NULL until the state is read, unless given */
+    const char *id, *as_of,
+        *forced; /* of the deployment; as_of is NULL until the state is read, unless given */
     struct texts suppressed;
     slot_set slots; /* the same */
     int64_t max_trades;
 
-    struct rows *state; /* one row of reflection_state; NULL when nobody needs it any more */
-    const char *active_note_id, *own_model; /* of it */
+    struct reflection_state state;
+    const char *active_note_id, *own_model;
     const char **avoid;
     size_t avoid_count;
-    struct reflect_prompt prompt; /* that a model is asked with, or */
-    struct builtin *builtin;      /* what is built in */
-    const char *claim;            /* NULL: it has none */
+    struct reflect_prompt prompt; /* for a model, or */
+    struct builtin *builtin;      /* the built-in reflector */
+    const char *claim;            /* NULL: none */
     int64_t claim_ms;
 
-    const char *reflection_id, *came_of_it, *why, *detail;
+    const char *reflection_id, *outcome, *reason, *detail;
     const char *note_id, *window_start, *window_end, *lessons_text, *content_hash, *model_used, *cost_usd;
     int64_t trades_considered, input_tokens, output_tokens;
 
-    struct buf *out; /* where the answer goes, from `start` on */
+    struct buf *out; /* takes the response, from `start` on */
     size_t start;
 };
 
-extern const struct field reflection_params[]; /* as the statements of db/reflections.sql take them */
+extern const struct field reflection_params[]; /* what the statements of db/reflections.sql take */
 
 /* ---- reflection_ask.c ---- */
 
-/* Reads the trades, and makes the prompt of them. */
+/* Reads the trades and makes the prompt. Releases the state. */
 enum err reflection_prompt(struct call *c, struct reflection *r) must_check;
 
-/* Reads the trades, has the lessons written by the model or what is built in, and checks them: what came of
- * it is in `r`. While it waits it holds the question, and nothing of what that was made of. */
+/* Reads the trades, has a model or the built-in reflector write the lessons, and checks them: sets the
+ * outcome. Releases the state; while it waits it holds only the prompt. */
 enum err reflection_ask(struct call *c, struct reflection *r) must_check;
 
-/* The model that would be asked; NULL: what is built in does it. */
+/* The model that is asked; NULL: the built-in reflector. */
 const char *reflection_model(const struct call *c, const struct reflection *r);
 
 /* ---- reflection_store.c ---- */
 
-/* ERR_REFLECTION_RUNNING: another has it. */
+/* ERR_REFLECTION_RUNNING: another attempt has the claim. */
 enum err reflection_claim(struct call *c, struct reflection *r) must_check;
-/* Gives the claim back, if that is possible; else it ends with its connection. */
+/* Gives the claim back. If that fails, it ends with its connection. */
 void reflection_release(struct call *c, struct reflection *r);
 
-/* Stores what came of it, gives the claim back and appends the answer, all at once. */
+/* Stores the outcome, gives the claim back and appends the response, in one transaction. */
 enum err reflection_store(struct call *c, struct reflection *r) must_check;
 
-/* The members that an attempt and a dry run have in common, behind those that name it. */
+/* The members that an attempt and a dry run have in common. */
 void reflection_put_window(struct buf *out, const struct reflection *r);
 
 #endif
