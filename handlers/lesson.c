@@ -1,12 +1,13 @@
 /* Lessons of the research process, and the block of them that goes into prompts. */
 #include "core/lessons/lesson.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/lessons/similar.h"
-#include "db/db.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/pages.h"
+#include "handlers/kit/reply.h"
+#include "handlers/kit/row.h"
 #include "handlers/lesson.h"
 #include "handlers/routes.h"
 
@@ -29,10 +30,10 @@ struct lesson_in {
 
 /* clang-format off */
 #define L(from, kind, member, ...) FIELD(from, kind, struct lesson_in, member, __VA_ARGS__)
-#define ID     L(FROM_PATH, KIND_UUID, id, .required = true)
-#define AT     L(FROM_BODY, KIND_TIME, at, .fallback = "now")
-#define AS_OF  L(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST)
-#define PAGE   L(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"), L(FROM_QUERY, KIND_CURSOR, cursor)
+#define ID     FIELD_ID(struct lesson_in)
+#define AT     FIELD_AT(struct lesson_in)
+#define AS_OF  FIELD_AS_OF(struct lesson_in)
+#define PAGE   FIELD_PAGE(struct lesson_in)
 #define TAGS   L(FROM_QUERY, KIND_TAGS, tags, .min = 1, .max = 16, .item_max = 64)
 #define STATUS L(FROM_QUERY, KIND_CHOICE, status, .choices = lesson_status_names)
 #define REASON L(FROM_BODY, KIND_TEXT, reason, .min = 1, .max = 500)
@@ -42,8 +43,6 @@ struct lesson_in {
     L(FROM_QUERY, KIND_LINE, text, .min = 1, .max = 200), \
     L(FROM_QUERY, KIND_TIME, since), \
     L(FROM_QUERY, KIND_TIME, until)
-#define CHANGE AT, \
-    L(COMPUTED, KIND_UUIDS, ids), L(COMPUTED, KIND_CHOICE, to_status), L(COMPUTED, KIND_UUID, superseded_by)
 
 static const struct field create_fields[] = {
     L(FROM_BODY, KIND_LINE, takeaway, .required = true, .min = 1, .max = 300),
@@ -60,8 +59,8 @@ static const struct field history_fields[] = { ID, AS_OF, PAGE, END_FIELDS };
 static const struct field list_fields[] = { FILTER, PAGE, END_FIELDS };
 static const struct field export_fields[] = {
     FILTER,
-    L(FROM_QUERY, KIND_CHOICE, format, .required = true, .choices = (const char *const[]){ "md", "jsonl", NULL }),
-    L(COMPUTED, KIND_INT, limit), L(COMPUTED, KIND_CURSOR, cursor),
+    L(FROM_QUERY, KIND_CHOICE, format, .required = true, .choices = CHOICES("md", "jsonl")),
+    FIELD_PAGES(struct lesson_in),
     END_FIELDS,
 };
 static const struct field block_fields[] = {
@@ -87,41 +86,50 @@ static const struct field outcome_fields[] = {
     END_FIELDS,
 };
 static const struct field validate_fields[] = {
-    ID, REASON, CHANGE,
+    ID, REASON, AT,
     { .name = "outcome", .from = FROM_BODY, .kind = KIND_OBJECT, .offset = offsetof(struct lesson_in, validation), .required = true,
       SUB(outcome_fields, struct outcome_in) },
-    L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
     END_FIELDS,
 };
 static const struct field retire_fields[] = {
-    ID, L(FROM_BODY, KIND_TEXT, reason, .required = true, .min = 1, .max = 500), CHANGE,
-    L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
-    END_FIELDS,
+    ID, AT, L(FROM_BODY, KIND_TEXT, reason, .required = true, .min = 1, .max = 500), END_FIELDS,
 };
-static const struct field supersede_fields[] = {
-    ID, REASON, CHANGE,
-    L(FROM_BODY, KIND_UUID, by, .required = true),
-    L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
-    END_FIELDS,
-};
+static const struct field supersede_fields[] = { ID, REASON, AT, L(FROM_BODY, KIND_UUID, by, .required = true), END_FIELDS };
 static const struct field merge_fields[] = {
     AT, REASON,
     L(FROM_BODY, KIND_UUID, into, .required = true),
     L(FROM_BODY, KIND_UUIDS, ids, .required = true, .min = 1, .max = 31),
-    L(COMPUTED, KIND_CHOICE, to_status), L(COMPUTED, KIND_UUID, superseded_by),
+    END_FIELDS,
+};
+/* What the statements take that change lessons, whichever route asks for it. */
+static const struct field change_fields[] = {
+    L(COMPUTED, KIND_TIME, at), L(COMPUTED, KIND_UUIDS, ids), L(COMPUTED, KIND_CHOICE, to_status), L(COMPUTED, KIND_TEXT, reason),
     L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
+    L(COMPUTED, KIND_UUID, superseded_by), L(COMPUTED, KIND_UUID, into),
     END_FIELDS,
 };
 /* clang-format on */
 
-/* ---- writing ---- */
+COLUMNS(new_lesson, id);
+COLUMNS(current, id, status, too_early);
+COLUMNS(exported, id, at, takeaway, context, outcome, status, status_at, status_reason, superseded_by, _tags,
+        _evidence, _metric, _value, _sample_size, _baseline, _note);
+COLUMNS(pair, a, b, score, takeaway_a, takeaway_b);
 
-static enum err created(struct call *c, const struct rows *r)
-{
-    rows_json(reply_json(c, 201), r, 0);
-    c->reply.location = arena_fmt(&c->arena, "/v1/lessons/%s", rows_text(r, 0, "id"));
-    return OK;
-}
+QUERY(lesson_create, LESSON_CREATE, create_fields, READS(new_lesson));
+QUERY(lesson_lock, LESSON_LOCK, change_fields);
+QUERY(lesson_current, LESSON_CURRENT, change_fields, READS(current));
+QUERY(lesson_change, LESSON_CHANGE, change_fields);
+QUERY(lesson_merge_into, LESSON_MERGE_INTO, change_fields, .missing = "lesson {into}");
+QUERY(lesson_get, LESSON_GET, get_fields, .missing = "lesson {id}");
+QUERY(lesson_list, LESSON_LIST, list_fields);
+QUERY(lesson_history, LESSON_HISTORY, history_fields, .missing = "lesson {id}");
+QUERY(lesson_block, LESSON_BLOCK, block_fields, READS(lesson_used));
+QUERY(lesson_export, LESSON_EXPORT, export_fields, READS(exported));
+QUERY(lesson_pairs, LESSON_PAIRS, curation_fields, READS(pair));
+QUERY(lesson_stale, LESSON_STALE, curation_fields);
+
+/* ---- writing ---- */
 
 static struct texts similar(struct call *c, const char *takeaway)
 {
@@ -133,14 +141,19 @@ static struct texts similar(struct call *c, const char *takeaway)
     return (struct texts){ SIMILAR_KEYS, items };
 }
 
-static enum err lesson_create(struct call *c)
+static enum err prepare_create(struct call *c)
 {
     struct lesson_in *in = c->in;
     if (lesson_has_markup(in->takeaway))
         return problem_field(&c->problem, "takeaway", FAULT_RESERVED_MARKUP,
                              "must not hold the tags of the <learned_patterns> block");
     in->similar_keys = similar(c, in->takeaway);
-    return db_render(c, &LESSON_CREATE, created);
+    return OK;
+}
+
+static enum err created(struct call *c, const struct rows *r)
+{
+    return reply_created(c, r, "/v1/lessons", &new_lesson.id);
 }
 
 enum err lesson_store(struct call *c, const struct lesson_new *lesson, struct rows **row)
@@ -154,29 +167,27 @@ enum err lesson_store(struct call *c, const struct lesson_new *lesson, struct ro
         .evidence = lesson->evidence,
         .similar_keys = similar(c, lesson->takeaway),
     };
-    return db_rows_from(c, &LESSON_CREATE, create_fields, &in, row);
+    return query_rows(c, &lesson_create, &in, NULL, row);
 }
 
 /* Locks the current versions of in->ids and checks that each may become `to`. */
-static enum err lock(struct call *c, enum lesson_status to)
+static enum err lock(struct call *c, struct lesson_in *in, enum lesson_status to)
 {
-    struct lesson_in *in = c->in;
     struct rows *r;
-    TRY(db_run(c, &LESSON_LOCK));
-    TRY(db_rows(c, &LESSON_CURRENT, &r));
+    TRY(query_run(c, &lesson_lock, in));
+    TRY(query_rows(c, &lesson_current, in, NULL, &r));
     if ((size_t)rows_count(r) < in->ids.count)
         return problem_set(&c->problem, ERR_NOT_FOUND, "%zu of the %zu lessons do not exist",
                            in->ids.count - (size_t)rows_count(r), in->ids.count);
     for (int i = 0; i < rows_count(r); i++) {
-        const char *id = rows_text(r, i, "id"), *name = rows_text(r, i, "status");
+        const char *id = row_text(r, i, &current.id), *name = row_text(r, i, &current.status);
         enum lesson_status from = LESSON_PROPOSED;
         if (!lesson_status_find(name, &from) || !lesson_may_become(from, to))
             return problem_set(&c->problem, ERR_INVALID_TRANSITION, "lesson %s is %s and cannot become %s",
                                id, name, lesson_status_names[to]);
-        if (rows_text(r, i, "too_early")[0] == 't')
+        if (row_bool(r, i, &current.too_early))
             return problem_set(&c->problem, ERR_TIME_ORDER, "lesson %s was changed after %s", id, in->at);
     }
-    in->to_status = lesson_status_names[to];
     return OK;
 }
 
@@ -188,52 +199,50 @@ static struct texts list_of(struct call *c, const char *a, const char *b)
     return (struct texts){ b ? 2 : 1, items };
 }
 
-static enum err changed(struct call *c, const struct rows *r)
+static enum err change_to(struct call *c, struct lesson_in *in, enum lesson_status to)
 {
-    rows_json(reply_json(c, 200), r, 0);
-    return OK;
+    struct rows *r;
+    in->ids = list_of(c, in->id, NULL);
+    in->to_status = lesson_status_names[to];
+    TRY(query_rows(c, &lesson_change, in, NULL, &r));
+    return reply_row(c, 200, r);
 }
 
-static enum err change(struct call *c, enum lesson_status to)
+static enum err change(struct call *c, struct lesson_in *in, enum lesson_status to)
 {
-    struct lesson_in *in = c->in;
     in->ids = list_of(c, in->id, NULL);
-    TRY(lock(c, to));
-    return db_render(c, &LESSON_CHANGE, changed);
+    TRY(lock(c, in, to));
+    return change_to(c, in, to);
 }
 
 static enum err validate_tx(struct call *c, void *arg)
 {
-    (void)arg;
-    return change(c, LESSON_VALIDATED);
+    return change(c, arg, LESSON_VALIDATED);
 }
 
 static enum err retire_tx(struct call *c, void *arg)
 {
-    (void)arg;
-    return change(c, LESSON_RETIRED);
+    return change(c, arg, LESSON_RETIRED);
 }
 
 /* Both are locked at once, in one order, so that two changes cannot wait for each other. */
 static enum err supersede_tx(struct call *c, void *arg)
 {
-    (void)arg;
-    struct lesson_in *in = c->in;
+    struct lesson_in *in = arg;
     in->ids = list_of(c, in->id, in->by);
-    TRY(lock(c, LESSON_SUPERSEDED)); /* the new one must be active too, which is what may be superseded */
-    in->ids = list_of(c, in->id, NULL);
+    TRY(lock(c, in, LESSON_SUPERSEDED)); /* the new one must be active too, which is what may be superseded */
     in->superseded_by = in->by;
-    return db_render(c, &LESSON_CHANGE, changed);
+    return change_to(c, in, LESSON_SUPERSEDED);
 }
 
 static enum err lesson_validate(struct call *c)
 {
-    return db_tx(c, validate_tx, NULL);
+    return query_tx(c, validate_tx, c->in);
 }
 
 static enum err lesson_retire(struct call *c)
 {
-    return db_tx(c, retire_tx, NULL);
+    return query_tx(c, retire_tx, c->in);
 }
 
 static enum err lesson_supersede(struct call *c)
@@ -241,25 +250,25 @@ static enum err lesson_supersede(struct call *c)
     const struct lesson_in *in = c->in;
     if (strcmp(in->by, in->id) == 0)
         return problem_field(&c->problem, "by", FAULT_DUPLICATE_ITEM, "a lesson cannot supersede itself");
-    return db_tx(c, supersede_tx, NULL);
+    return query_tx(c, supersede_tx, c->in);
 }
 
 static enum err merge_tx(struct call *c, void *arg)
 {
-    (void)arg;
-    struct lesson_in *in = c->in;
+    struct lesson_in *in = arg;
     const struct texts others = in->ids;
     const char **all = arena_alloc(&c->arena, (others.count + 1) * sizeof *all);
     memcpy(all, others.items, others.count * sizeof *all);
     all[others.count] = in->into;
     in->ids = (struct texts){ others.count + 1, all };
-    enum err err = lock(c, LESSON_SUPERSEDED);
+    enum err err = lock(c, in, LESSON_SUPERSEDED);
     in->ids = others; /* also when it fails: the transaction may run again */
     TRY(err);
     struct rows *into, *merged;
-    TRY(db_one(c, &LESSON_MERGE_INTO, &into));
+    TRY(query_one(c, &lesson_merge_into, in, NULL, &into));
     in->superseded_by = in->into;
-    TRY(db_rows(c, &LESSON_CHANGE, &merged));
+    in->to_status = lesson_status_names[LESSON_SUPERSEDED];
+    TRY(query_rows(c, &lesson_change, in, NULL, &merged));
     struct buf *out = reply_json(c, 200);
     buf_text(out, "{\"lesson\":");
     rows_json(out, into, 0);
@@ -277,39 +286,15 @@ static enum err lesson_merge(struct call *c)
         if (strcmp(in->ids.items[i], in->into) == 0)
             return problem_field(&c->problem, "ids", FAULT_DUPLICATE_ITEM,
                                  "a lesson cannot be merged into itself");
-    return db_tx(c, merge_tx, NULL);
+    return query_tx(c, merge_tx, c->in);
 }
 
 /* ---- reading ---- */
 
-static enum err lesson_get(struct call *c)
-{
-    return db_reply(c, 200, &LESSON_GET);
-}
-
-static enum err lesson_list(struct call *c)
-{
-    return db_reply(c, 200, &LESSON_LIST);
-}
-
-static enum err history(struct call *c, const struct rows *r)
-{
-    const struct lesson_in *in = c->in;
-    if (rows_count(r) == 0 && in->cursor.count == 0)
-        return ERR_NOT_FOUND;
-    rows_page(reply_json(c, 200), c, r);
-    return OK;
-}
-
-static enum err lesson_history(struct call *c)
-{
-    return db_render(c, &LESSON_HISTORY, history);
-}
-
 enum err lessons_in_use(struct call *c, struct texts tags, const char *as_of, struct rows **rows)
 {
     const struct lesson_in in = { .tags = tags, .as_of = as_of, .limit = 30 };
-    return db_rows_from(c, &LESSON_BLOCK, block_fields, &in, rows);
+    return query_rows(c, &lesson_block, &in, NULL, rows);
 }
 
 static enum err block(struct call *c, const struct rows *r)
@@ -318,8 +303,8 @@ static enum err block(struct call *c, const struct rows *r)
     size_t count = (size_t)rows_count(r);
     const char **takeaways = arena_alloc(&c->arena, (count + 1) * sizeof *takeaways);
     for (size_t i = 0; i < count; i++)
-        takeaways[i] = rows_text(r, (int)i, "takeaway");
-    size_t total = count ? strtoul(rows_text(r, 0, "total"), NULL, 10) : 0;
+        takeaways[i] = row_text(r, (int)i, &lesson_used.takeaway);
+    size_t total = count ? (size_t)row_int(r, 0, &lesson_used.total, 0) : 0;
     struct buf text = { .arena = &c->arena };
     struct lesson_block b = lesson_block_render(&text, takeaways, count, (size_t)in->max_tokens);
     if (call_prefers(c, "text/plain"))
@@ -330,35 +315,30 @@ static enum err block(struct call *c, const struct rows *r)
     buf_fmt(out, ",\"tokens\":%zu,\"count\":%zu,\"omitted\":%zu,\"lesson_ids\":[", b.tokens, b.count,
             total - b.count);
     for (size_t i = b.count; i > 0; i--) /* in the order of the text: newest last */
-        buf_fmt(out, "%s\"%s\"", i < b.count ? "," : "", rows_text(r, (int)i - 1, "id"));
+        buf_fmt(out, "%s\"%s\"", i < b.count ? "," : "", row_text(r, (int)i - 1, &lesson_used.id));
     buf_text(out, "]}");
     return OK;
-}
-
-static enum err lesson_block(struct call *c)
-{
-    return db_render(c, &LESSON_BLOCK, block);
 }
 
 static void markdown(struct buf *out, const struct rows *r, int row)
 {
     const struct lesson_text text = {
-        .id = rows_text(r, row, "id"),
-        .at = rows_time(out->arena, r, row, "at"),
-        .takeaway = rows_text(r, row, "takeaway"),
-        .context = rows_text(r, row, "context"),
-        .outcome = rows_text(r, row, "outcome"),
-        .tags = rows_text(r, row, "_tags"),
-        .evidence = rows_text(r, row, "_evidence"),
-        .status = rows_text(r, row, "status"),
-        .status_at = rows_time(out->arena, r, row, "status_at"),
-        .status_reason = rows_text(r, row, "status_reason"),
-        .superseded_by = rows_text(r, row, "superseded_by"),
-        .metric = rows_text(r, row, "_metric"),
-        .value = rows_text(r, row, "_value"),
-        .sample_size = rows_text(r, row, "_sample_size"),
-        .baseline = rows_text(r, row, "_baseline"),
-        .note = rows_text(r, row, "_note"),
+        .id = row_text(r, row, &exported.id),
+        .at = row_time(r, row, &exported.at, out->arena),
+        .takeaway = row_text(r, row, &exported.takeaway),
+        .context = row_text(r, row, &exported.context),
+        .outcome = row_text(r, row, &exported.outcome),
+        .tags = row_text(r, row, &exported._tags),
+        .evidence = row_text(r, row, &exported._evidence),
+        .status = row_text(r, row, &exported.status),
+        .status_at = row_time(r, row, &exported.status_at, out->arena),
+        .status_reason = row_text(r, row, &exported.status_reason),
+        .superseded_by = row_text(r, row, &exported.superseded_by),
+        .metric = row_text(r, row, &exported._metric),
+        .value = row_text(r, row, &exported._value),
+        .sample_size = row_text(r, row, &exported._sample_size),
+        .baseline = row_text(r, row, &exported._baseline),
+        .note = row_text(r, row, &exported._note),
     };
     lesson_markdown(out, &text);
 }
@@ -369,40 +349,32 @@ static void jsonl(struct buf *out, const struct rows *r, int row)
     buf_char(out, '\n');
 }
 
-/* Page by page, each with a statement of its own: a slow client holds no connection and no snapshot. */
-static enum err lesson_export(struct call *c)
+static enum err export_page(struct call *c, struct pages *p, const struct rows *r, int count,
+                            struct arena *step)
 {
-    struct lesson_in *in = c->in;
-    bool md = strcmp(in->format, "md") == 0;
-    in->limit = 100;
-    for (bool first = true, more = true; more; first = false) {
-        struct rows *r;
-        TRY(db_rows(c, &LESSON_EXPORT, &r));
-        if (first)
-            TRY(stream_begin(c, md ? "text/markdown; charset=utf-8" : "application/x-ndjson"));
-        struct arena page = { 0 };
-        struct buf out = { .arena = &page };
-        if (first && md)
-            buf_text(&out, "# Lessons\n\n");
-        int count = rows_count(r) > in->limit ? (int)in->limit : rows_count(r);
-        for (int row = 0; row < count; row++)
-            (md ? markdown : jsonl)(&out, r, row);
-        more = rows_count(r) > count;
-        if (more) /* its texts outlive the rows: two short ones a page */
-            rows_cursor(c, r, count - 1, &in->cursor);
-        rows_release(c, r);
-        enum err err = stream_write(c, out.data, out.len);
-        arena_release(&page);
-        TRY(err);
-    }
-    return OK;
+    const struct lesson_in *in = c->in;
+    const bool md = strcmp(in->format, "md") == 0;
+    struct buf out = { .arena = step };
+    if (!p->begun)
+        TRY(stream_begin(c, md ? "text/markdown; charset=utf-8" : "application/x-ndjson"));
+    if (!p->begun && md)
+        buf_text(&out, "# Lessons\n\n");
+    for (int row = 0; row < count; row++)
+        (md ? markdown : jsonl)(&out, r, row);
+    return stream_write(c, out.data, out.len);
+}
+
+static enum err export_all(struct call *c)
+{
+    struct pages p = { .query = &lesson_export, .in = c->in, .limit = 100, .take = export_page };
+    return pages_walk(c, &p);
 }
 
 /* A pair that contradicts itself is a conflict; one that says nearly the same is a duplicate. */
 static void put_pair(struct buf *out, const struct rows *r, int row, const char *reason)
 {
     buf_fmt(out, "%s{\"a\":\"%s\",\"b\":\"%s\",\"score\":%s", out->data[out->len - 1] == '[' ? "" : ",",
-            rows_text(r, row, "a"), rows_text(r, row, "b"), rows_text(r, row, "score"));
+            row_text(r, row, &pair.a), row_text(r, row, &pair.b), row_text(r, row, &pair.score));
     if (reason) {
         buf_text(out, ",\"reason\":");
         buf_json_string(out, reason);
@@ -410,23 +382,23 @@ static void put_pair(struct buf *out, const struct rows *r, int row, const char 
     buf_char(out, '}');
 }
 
-static enum err lesson_curation(struct call *c)
+static enum err curate(struct call *c)
 {
     enum { MOST_PAIRS = 1000 }; /* as the statement has it */
     const struct lesson_in *in = c->in;
     struct rows *pairs, *stale;
-    TRY(db_rows(c, &LESSON_PAIRS, &pairs));
-    TRY(db_rows(c, &LESSON_STALE, &stale));
+    TRY(query_rows(c, &lesson_pairs, in, NULL, &pairs));
+    TRY(query_rows(c, &lesson_stale, in, NULL, &stale));
     struct buf duplicates = { .arena = &c->arena }, conflicts = { .arena = &c->arena };
     buf_char(&duplicates, '[');
     buf_char(&conflicts, '[');
     int64_t duplicate_count = 0, conflict_count = 0;
     for (int i = 0; i < rows_count(pairs); i++) {
-        const char *reason =
-            lesson_conflict(rows_text(pairs, i, "takeaway_a"), rows_text(pairs, i, "takeaway_b"), &c->arena);
+        const char *reason = lesson_conflict(row_text(pairs, i, &pair.takeaway_a),
+                                             row_text(pairs, i, &pair.takeaway_b), &c->arena);
         if (reason && conflict_count++ < in->limit)
             put_pair(&conflicts, pairs, i, reason);
-        else if (!reason && lesson_is_duplicate(strtod(rows_text(pairs, i, "score"), NULL)) &&
+        else if (!reason && lesson_is_duplicate(row_double(pairs, i, &pair.score, 0)) &&
                  duplicate_count++ < in->limit)
             put_pair(&duplicates, pairs, i, NULL);
     }
@@ -446,17 +418,19 @@ static enum err lesson_curation(struct call *c)
     return OK;
 }
 
-#define IN(table) .fields = table, .in_size = sizeof(struct lesson_in)
+#define IN(table) INPUT(table, struct lesson_in)
 
 const struct route lesson_routes[] = {
-    { POST, "/v1/lessons", lesson_create, IN(create_fields), .role = ROLE_RESEARCHER },
-    { GET, "/v1/lessons", lesson_list, IN(list_fields), .role = ROLE_READER },
-    { GET, "/v1/lessons/block", lesson_block, IN(block_fields), .role = ROLE_READER },
-    { GET, "/v1/lessons/export", lesson_export, IN(export_fields), .role = ROLE_READER, .waits = true },
-    { GET, "/v1/lessons/curation", lesson_curation, IN(curation_fields), .role = ROLE_READER, .waits = true },
+    { POST, "/v1/lessons", .prepare = prepare_create, .query = &lesson_create, .render = created,
+      IN(create_fields), .role = ROLE_RESEARCHER },
+    { GET, "/v1/lessons", .query = &lesson_list, IN(list_fields), .role = ROLE_READER },
+    { GET, "/v1/lessons/block", .query = &lesson_block, .render = block, IN(block_fields),
+      .role = ROLE_READER },
+    { GET, "/v1/lessons/export", export_all, IN(export_fields), .role = ROLE_READER, .waits = true },
+    { GET, "/v1/lessons/curation", curate, IN(curation_fields), .role = ROLE_READER, .waits = true },
     { POST, "/v1/lessons/merge", lesson_merge, IN(merge_fields), .role = ROLE_AGENT, .waits = true },
-    { GET, "/v1/lessons/{id}", lesson_get, IN(get_fields), .role = ROLE_READER },
-    { GET, "/v1/lessons/{id}/history", lesson_history, IN(history_fields), .role = ROLE_READER },
+    { GET, "/v1/lessons/{id}", .query = &lesson_get, IN(get_fields), .role = ROLE_READER },
+    { GET, "/v1/lessons/{id}/history", .query = &lesson_history, IN(history_fields), .role = ROLE_READER },
     { POST, "/v1/lessons/{id}/validate", lesson_validate, IN(validate_fields), .role = ROLE_AGENT,
       .waits = true },
     { POST, "/v1/lessons/{id}/retire", lesson_retire, IN(retire_fields), .role = ROLE_AGENT, .waits = true },

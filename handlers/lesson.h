@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_HANDLERS_LESSON_H
 #define DAYBOOK_HANDLERS_LESSON_H
 
-#include "db/db.h"
+#include "server/dispatch/query.h"
 
 /* What POST /v1/lessons takes, within the limits of its fields. */
 struct lesson_new {
@@ -15,7 +15,8 @@ struct lesson_new {
 enum err lesson_store(struct call *c, const struct lesson_new *lesson, struct rows **row) must_check;
 
 /* The lessons of the <learned_patterns> block, newest first: those in use at that instant that have one of
- * the tags; columns id and takeaway. For handlers that wait. */
+ * the tags. For handlers that wait. */
+SHARED_COLUMNS(lesson_used, id, takeaway, total);
 enum err lessons_in_use(struct call *c, struct texts tags, const char *as_of, struct rows **rows) must_check;
 
 #endif

@@ -82,7 +82,7 @@ static enum err put_tx(struct call *c, void *arg)
 
 static enum err version_put(struct call *c)
 {
-    return db_tx(c, put_tx, c->in);
+    return query_tx(c, put_tx, c->in);
 }
 
 #define IN(table) INPUT(table, struct skill_in)

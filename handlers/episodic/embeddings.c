@@ -1,11 +1,11 @@
 /* The spaces that entries and situations have vectors in, and the vectors that are missing in the service's
  * own. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/vector.h"
-#include "db/db.h"
 #include "handlers/episodic/episodic.h"
+#include "handlers/kit/fields.h"
+#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/embedder.h"
 
@@ -27,10 +27,21 @@ static const struct field rebuild_fields[] = {
     E(FROM_BODY, KIND_INT, max, .min = 1, .max = 1000000000),
     E(FROM_BODY, KIND_BOOL, include_supplied, .fallback = "false"),
     SPACE,
-    E(COMPUTED, KIND_TEXT, vectors), E(COMPUTED, KIND_INT, limit), E(COMPUTED, KIND_CURSOR, cursor),
+    E(COMPUTED, KIND_TEXT, vectors), FIELD_PAGES(struct embeddings_in),
     END_FIELDS,
 };
 /* clang-format on */
+
+COLUMNS(counted, missing);
+COLUMNS(entry, id, question, answer);
+COLUMNS(situation, id, summary);
+QUERY(embeddings_state, EMBEDDINGS_STATE, state_fields);
+QUERY(entries_count, EMBEDDINGS_MISSING_COUNT, rebuild_fields, READS(counted));
+QUERY(entries_missing, EMBEDDINGS_MISSING, rebuild_fields, READS(entry));
+QUERY(entries_store, EMBEDDINGS_STORE, rebuild_fields);
+QUERY(situations_count, SITUATIONS_MISSING_COUNT, rebuild_fields, READS(counted));
+QUERY(situations_missing, SITUATIONS_MISSING, rebuild_fields, READS(situation));
+QUERY(situations_store, SITUATIONS_STORE, rebuild_fields);
 
 static struct embeddings_in *with_space(struct call *c)
 {
@@ -47,7 +58,7 @@ static enum err embeddings_get(struct call *c)
 {
     const struct embeddings_in *in = with_space(c);
     struct rows *r;
-    TRY(db_one(c, &EMBEDDINGS_STATE, &r));
+    TRY(query_one(c, &embeddings_state, in, NULL, &r));
     struct buf *out = reply_json(c, 200);
     buf_text(out, "{\"model\":");
     buf_json_string(out, in->model);
@@ -64,22 +75,23 @@ static enum err embeddings_get(struct call *c)
 
 static const char *entry_text(struct arena *arena, const struct rows *r, int row)
 {
-    return episode_embed_text(arena, rows_text(r, row, "question"), rows_text(r, row, "answer"));
+    return episode_embed_text(arena, row_text(r, row, &entry.question), row_text(r, row, &entry.answer));
 }
 
 static const char *situation_text(struct arena *arena, const struct rows *r, int row)
 {
     (void)arena;
-    return rows_text(r, row, "summary");
+    return row_text(r, row, &situation.summary);
 }
 
 /* What has vectors, in the order in which it gets them. */
 static const struct source {
-    const struct statement *missing_count, *missing, *store;
+    const struct query *count, *missing, *store;
+    const struct column *id;
     const char *(*text)(struct arena *arena, const struct rows *r, int row);
 } sources[] = {
-    { &EMBEDDINGS_MISSING_COUNT, &EMBEDDINGS_MISSING, &EMBEDDINGS_STORE, entry_text },
-    { &SITUATIONS_MISSING_COUNT, &SITUATIONS_MISSING, &SITUATIONS_STORE, situation_text },
+    { &entries_count, &entries_missing, &entries_store, &entry.id, entry_text },
+    { &situations_count, &situations_missing, &situations_store, &situation.id, situation_text },
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
 
@@ -91,11 +103,12 @@ struct progress {
 };
 
 /* How many have none. */
-static int set_vectors(struct call *c, struct embeddings_in *in, const struct rows *r, const float *vectors)
+static int set_vectors(struct arena *arena, struct embeddings_in *in, const struct column *id,
+                       const struct rows *r, const float *vectors)
 {
     int refused = 0;
     const size_t dim = (size_t)in->dim, width = (size_t)vector_column(dim);
-    struct buf out = { .arena = &c->arena };
+    struct buf out = { .arena = arena };
     buf_char(&out, '[');
     for (int row = 0; row < rows_count(r); row++) {
         if (!embedder_took(vectors + (size_t)row * dim, dim)) {
@@ -103,7 +116,7 @@ static int set_vectors(struct call *c, struct embeddings_in *in, const struct ro
             continue;
         }
         buf_fmt(&out, "%s{\"id\":\"%s\",\"width\":%zu,\"vector\":\"", out.len > 1 ? "," : "",
-                rows_text(r, row, "id"), width);
+                row_text(r, row, id), width);
         vector_text(&out, vectors + (size_t)row * dim, dim, width);
         buf_text(&out, "\"}");
     }
@@ -112,24 +125,26 @@ static int set_vectors(struct call *c, struct embeddings_in *in, const struct ro
     return refused;
 }
 
-static enum err embed_rows(struct call *c, struct embeddings_in *in, struct progress *p,
+static enum err embed_rows(struct call *c, struct arena *step, struct embeddings_in *in, struct progress *p,
                            const struct source *source, const struct rows *r)
 {
     const size_t count = (size_t)rows_count(r);
-    const char **texts = arena_alloc(&c->arena, count * sizeof *texts);
-    float *vectors = arena_alloc(&c->arena, count * (size_t)in->dim * sizeof *vectors);
+    const char **texts = arena_alloc(step, count * sizeof *texts);
+    float *vectors = arena_alloc(step, count * (size_t)in->dim * sizeof *vectors);
     for (size_t i = 0; i < count; i++)
-        texts[i] = source->text(&c->arena, r, (int)i);
+        texts[i] = source->text(step, r, (int)i);
     TRY(embedder_embed(c, texts, count, vectors));
-    p->refused += set_vectors(c, in, r, vectors);
+    p->refused += set_vectors(step, in, source->id, r, vectors);
     return OK;
 }
 
-static void go_on_behind(struct embeddings_in *in, struct progress *p, const struct rows *r)
+static void go_on_behind(struct embeddings_in *in, struct progress *p, const struct rows *r,
+                         struct arena *step)
 {
-    const int last = rows_count(r) - 1;
-    strncpy(p->at, rows_text(r, last, "_cursor_1"), sizeof p->at - 1);
-    strncpy(p->id, rows_text(r, last, "_cursor_2"), sizeof p->id - 1);
+    struct cursor_values last;
+    row_cursor(r, rows_count(r) - 1, step, &last);
+    strncpy(p->at, last.value[0], sizeof p->at - 1);
+    strncpy(p->id, last.value[1], sizeof p->id - 1);
     in->cursor = (struct cursor_values){ 2, { p->at, p->id } };
 }
 
@@ -148,39 +163,40 @@ static enum err begin(struct call *c, struct progress *p)
 }
 
 /* One batch: read, embedded, stored and told. Nothing is held while it is embedded. */
-static enum err rebuild_batch(struct call *c, struct embeddings_in *in, struct progress *p)
+static enum err rebuild_batch(struct call *c, struct arena *step, struct embeddings_in *in,
+                              struct progress *p)
 {
     const struct source *source = &sources[p->source];
     struct rows *r, *stored;
     in->limit =
         in->max != FIELD_NO_INT && in->max - p->embedded < in->batch ? in->max - p->embedded : in->batch;
-    TRY(db_rows(c, source->missing, &r));
+    TRY(query_rows(c, source->missing, in, step, &r));
     if (rows_count(r))
-        go_on_behind(in, p, r);
+        go_on_behind(in, p, r, step);
     if (rows_count(r) < in->limit)
         go_on_with_next(in, p);
     if (!rows_count(r))
         return OK;
-    TRY(embed_rows(c, in, p, source, r));
-    TRY(db_rows(c, source->store, &stored));
+    TRY(embed_rows(c, step, in, p, source, r));
+    TRY(query_rows(c, source->store, in, step, &stored));
     p->embedded += rows_count(stored);
     p->remaining -= rows_count(stored);
     if (in->max != FIELD_NO_INT && p->embedded >= in->max)
         p->source = SOURCES;
     TRY(begin(c, p));
-    struct buf out = { .arena = &c->arena };
+    struct buf out = { .arena = step };
     buf_fmt(&out, "{\"embedded\":%d,\"failed\":%d,\"remaining\":%lld}\n", rows_count(stored),
             rows_count(r) - rows_count(stored), (long long)p->remaining);
     return stream_write(c, out.data, out.len);
 }
 
-static enum err count_missing(struct call *c, struct progress *p)
+static enum err count_missing(struct call *c, const struct embeddings_in *in, struct progress *p)
 {
     struct rows *r;
     p->remaining = 0;
     for (size_t i = 0; i < SOURCES; i++) {
-        TRY(db_one(c, sources[i].missing_count, &r));
-        p->remaining += strtoll(rows_text(r, 0, "missing"), NULL, 10);
+        TRY(query_one(c, sources[i].count, in, NULL, &r));
+        p->remaining += row_int(r, 0, &counted.missing, 0);
     }
     return OK;
 }
@@ -206,24 +222,22 @@ static enum err embeddings_rebuild(struct call *c)
 {
     struct embeddings_in *in = with_space(c);
     struct progress p = { 0 };
-    enum err err = count_missing(c, &p);
+    enum err err = count_missing(c, in, &p);
     while (err == OK && p.source < SOURCES) {
-        struct db_step step;
+        struct arena step = { 0 };
         call_breathe(c);
-        db_step_begin(c, &step);
-        err = rebuild_batch(c, in, &p);
-        db_step_end(c, &step);
-        c->problem.detail = NULL; /* which was the step's */
+        err = rebuild_batch(c, &step, in, &p);
+        arena_release(&step);
     }
     if (err != OK && !p.begun)
         return err;
     if (err == OK)
-        err = count_missing(c, &p); /* what others have stored or deleted meanwhile, too */
+        err = count_missing(c, in, &p); /* what others have stored or deleted meanwhile, too */
     TRY(begin(c, &p));
     return tell_end(c, &p, err);
 }
 
-#define IN(table) .fields = table, .in_size = sizeof(struct embeddings_in), .waits = true
+#define IN(table) INPUT(table, struct embeddings_in), .waits = true
 
 const struct route embeddings_routes[] = {
     { GET, "/v1/embeddings", embeddings_get, IN(state_fields), .role = ROLE_READER },

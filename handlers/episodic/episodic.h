@@ -3,7 +3,7 @@
 #define DAYBOOK_HANDLERS_EPISODIC_EPISODIC_H
 
 #include "core/episodic/rerun.h"
-#include "db/db.h"
+#include "server/dispatch/query.h"
 
 /* One name and its value, as JSON, of a regime. */
 struct regime_in {
@@ -25,8 +25,9 @@ struct regime_tags regime_tags_stored(struct arena *arena, const char *json);
 enum err rerun_signals_given(struct call *c, const char *field, const struct objects *map,
                              struct rerun_signals *out) must_check;
 
-/* What the statements EPISODE_PRIOR (ticker, task_type, as_of, days_threshold) and EPISODE_REUSE (prior_id,
- * as_of, cost_usd) find and count: whether there is a prior, and whether it can be used again. */
+/* What EPISODE_PRIOR and RESEARCH_PRIOR find: one row, which is null when there is no prior. */
+SHARED_COLUMNS(prior_row, id, question, answer, probability, confidence, regime_tag, _age_days);
+/* Whether there is a prior, and whether it can be used again. */
 bool prior_found(const struct rows *prior);
 struct rerun prior_decide(struct call *c, const struct rows *prior, const struct rerun_signals *signals);
 /* The members "reasons":[…],"regime_keys":{…},"prior":…,"prior_age_days":… of an answer. */
@@ -55,16 +56,20 @@ struct episode {
 };
 
 /* Checks what no single field shows; what is wrong is in c->problem. */
-enum err episode_check(struct call *c, const struct episode_in *in, struct episode *e) must_check;
+enum err episode_check(struct call *c, const struct episode_in *in, struct arena *arena,
+                       struct episode *e) must_check;
+
+/* The rest keeps what it makes for the entries, and their rows, in `arena`. */
 
 /* Looks which of them are known already, and embeds the others, all in one call; *embedded says that it
  * could. When the embedder is not there they stay without a vector, which is no error. Waits, so never inside
  * a transaction. */
-enum err episodes_prepare(struct call *c, struct episode *list, size_t count, bool *embedded) must_check;
+enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count,
+                          bool *embedded) must_check;
 
 /* Stores those that are not known, with their vectors; inside the caller's transaction. No two of the list
  * may have the same hash. Then every entry has its `rows`. */
-enum err episodes_store(struct call *c, struct episode *list, size_t count) must_check;
+enum err episodes_store(struct call *c, struct arena *arena, struct episode *list, size_t count) must_check;
 
 /* True: the owner had entries without a vector when this one was stored. */
 bool episode_saw_pending(const struct episode *e);
@@ -75,11 +80,6 @@ void episode_json(struct buf *out, const struct episode *e);
 
 /* What is embedded of an entry. */
 const char *episode_embed_text(struct arena *arena, const char *question, const char *answer);
-
-/* The vectors of stored entries, each with the service's own model: `ids[i]` gets the i-th of `vectors`. An
- * entry that was given one meanwhile keeps it. *filled: how many got theirs. Not inside a transaction. */
-enum err episodes_fill(struct call *c, const char *const *ids, const float *vectors, size_t count,
-                       size_t *filled) must_check;
 
 /* Embeds a few of the owner's entries that wait for a vector. It is done in passing: what goes wrong is left
  * for the next request. Not inside a transaction. */

@@ -20,6 +20,7 @@ struct line {
 };
 
 struct batch {
+    struct arena *arena; /* of everything in it */
     struct line lines[BATCH_MOST];
     struct episode episodes[BATCH_MOST];
     size_t line_count, count;
@@ -32,7 +33,8 @@ struct progress {
 
 /* ---- reading ---- */
 
-static enum err read_entry(struct call *c, const char *text, size_t len, struct episode *e)
+static enum err read_entry(struct call *c, const char *text, size_t len, struct arena *arena,
+                           struct episode *e)
 {
     const struct field_input input = {
         .body = text,
@@ -40,9 +42,9 @@ static enum err read_entry(struct call *c, const char *text, size_t len, struct 
         .depth_limit = (int)c->loop->config->max_json_depth,
         .now = c->now,
     };
-    struct episode_in *in = arena_zero(&c->arena, sizeof *in);
-    TRY(field_decode(c->route->line_fields, &input, &c->arena, in, &c->problem));
-    return episode_check(c, in, e);
+    struct episode_in *in = arena_zero(arena, sizeof *in);
+    TRY(field_decode(c->route->line_fields, &input, arena, in, &c->problem));
+    return episode_check(c, in, arena, e);
 }
 
 /* The entry becomes one of the batch, unless it is there already. */
@@ -74,7 +76,7 @@ static enum err read_batch(struct call *c, struct batch *b)
         if (l->bad != OK && l->bad != ERR_LINE_TOO_LONG)
             return l->bad;
         if (l->bad == OK)
-            l->bad = read_entry(c, text, len, &b->episodes[b->count]);
+            l->bad = read_entry(c, text, len, b->arena, &b->episodes[b->count]);
         if (l->bad == OK)
             take_entry(b, l);
         l->problem = c->problem;
@@ -88,22 +90,17 @@ static enum err read_batch(struct call *c, struct batch *b)
 
 static enum err store_tx(struct call *c, void *arg)
 {
-    (void)arg;
-    struct batch *b = c->in;
-    return episodes_store(c, b->episodes, b->count);
+    struct batch *b = arg;
+    return episodes_store(c, b->arena, b->episodes, b->count);
 }
 
 static enum err store_batch(struct call *c, struct batch *b)
 {
-    void *in = c->in;
     bool embedded;
     if (!b->count)
         return OK;
-    TRY(episodes_prepare(c, b->episodes, b->count, &embedded));
-    c->in = b;
-    enum err err = db_tx(c, store_tx, NULL);
-    c->in = in;
-    TRY(err);
+    TRY(episodes_prepare(c, b->arena, b->episodes, b->count, &embedded));
+    TRY(query_tx(c, store_tx, b));
     bool pending = false;
     for (size_t i = 0; i < b->count; i++)
         pending |= episode_saw_pending(&b->episodes[i]);
@@ -132,7 +129,7 @@ static void put_line(struct buf *out, struct call *c, const struct line *l, stru
 
 static enum err tell_batch(struct call *c, const struct batch *b, struct progress *p)
 {
-    struct buf out = { .arena = &c->arena };
+    struct buf out = { .arena = b->arena };
     for (size_t i = 0; i < b->line_count; i++)
         put_line(&out, c, &b->lines[i], p);
     return stream_write(c, out.data, out.len);
@@ -158,9 +155,10 @@ static enum err tell_end(struct call *c, const struct progress *p, enum err fail
 
 /* One batch, in memory of its own. The error is that of a client who has gone; what else goes wrong is told,
  * and ends the work. */
-static enum err take_batch(struct call *c, struct progress *p, bool *more)
+static enum err take_batch(struct call *c, struct arena *arena, struct progress *p, bool *more)
 {
-    struct batch *b = arena_zero(&c->arena, sizeof *b);
+    struct batch *b = arena_zero(arena, sizeof *b);
+    b->arena = arena;
     enum err failed = read_batch(c, b);
     if (failed == ERR_BAD_REQUEST)
         return failed;
@@ -179,11 +177,10 @@ static enum err bulk_post(struct call *c)
     struct progress progress = { 0 };
     enum err err = stream_begin(c, "application/x-ndjson");
     for (bool more = true; err == OK && more;) {
-        struct db_step step;
+        struct arena step = { 0 };
         call_breathe(c);
-        db_step_begin(c, &step);
-        err = take_batch(c, &progress, &more);
-        db_step_end(c, &step);
+        err = take_batch(c, &step, &progress, &more);
+        arena_release(&step);
     }
     return err;
 }

@@ -1,10 +1,11 @@
 /* Eviction: which entries have had their time, into the archive and back. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "handlers/episodic/episodic.h"
+#include "handlers/kit/fields.h"
+#include "handlers/kit/row.h"
 #include "handlers/routes.h"
+#include "server/dispatch/query.h"
 
 struct evict_in {
     const char *ticker, *task_type, *dry_run, *at, *eviction_id;
@@ -25,7 +26,7 @@ static const struct field evict_fields[] = {
     V(KIND_LINE, ticker, .min = 1, .max = 64),
     V(KIND_LINE, task_type, .min = 1, .max = 64),
     V(KIND_BOOL, dry_run, .fallback = "true"),
-    V(KIND_TIME, at, .fallback = "now"),
+    FIELD_AT(struct evict_in),
     V(KIND_INT, limit, .min = 1, .max = 100000, .fallback = "10000"),
     V(KIND_INT, samples, .min = 0, .max = 100, .fallback = "10"),
     END_FIELDS,
@@ -33,16 +34,16 @@ static const struct field evict_fields[] = {
 static const struct field restore_fields[] = {
     V(KIND_UUIDS, ids, .min = 1, .max = 1000),
     V(KIND_UUID, eviction_id),
-    V(KIND_TIME, at, .fallback = "now"),
+    FIELD_AT(struct evict_in),
     V(KIND_INT, limit, .min = 1, .max = 100000, .fallback = "10000"),
     END_FIELDS,
 };
 /* clang-format on */
 
-static int64_t int_column(const struct rows *r, const char *name)
-{
-    return strtoll(rows_text(r, 0, name), NULL, 10);
-}
+COLUMNS(evicted_row, id, _eviction_id, _at, _matched, _evicted, _time, _size, _relevance);
+COLUMNS(restored_row, asked, found, restored);
+QUERY(episode_evict, EPISODE_EVICT, evict_fields, READS(evicted_row));
+QUERY(episode_restore, EPISODE_RESTORE, restore_fields, READS(restored_row));
 
 /* ---- into the archive ---- */
 
@@ -60,19 +61,19 @@ static enum err check_policies(struct call *c, const struct texts *policies)
     return err;
 }
 
-static void put_eviction(struct call *c, const struct rows *r)
+static void put_eviction(struct call *c, const struct evict_in *in, const struct rows *r)
 {
-    const struct evict_in *in = c->in;
-    const char *id = rows_text(r, 0, "_eviction_id");
+    const char *id = row_text(r, 0, &evicted_row._eviction_id);
     struct buf *out = reply_json(c, 200);
-    const int64_t matched = int_column(r, "_matched");
-    const int64_t evicted = int_column(r, "_evicted");
+    const int64_t matched = row_int(r, 0, &evicted_row._matched, 0);
+    const int64_t evicted = row_int(r, 0, &evicted_row._evicted, 0);
     buf_fmt(out, "{\"dry_run\":%s,\"at\":\"%s\",\"matched\":%" PRId64, in->dry_run,
-            rows_time(&c->arena, r, 0, "_at"), matched);
+            row_time(r, 0, &evicted_row._at, &c->arena), matched);
     buf_fmt(out, ",\"evicted\":%" PRId64 ",\"remaining\":%" PRId64, evicted, matched - evicted);
     buf_fmt(out, ",\"by_policy\":{\"time\":%s,\"size\":%s,\"relevance\":%s},\"samples\":[",
-            rows_text(r, 0, "_time"), rows_text(r, 0, "_size"), rows_text(r, 0, "_relevance"));
-    for (int row = 0; row < rows_count(r) && rows_text(r, row, "id"); row++) {
+            row_text(r, 0, &evicted_row._time), row_text(r, 0, &evicted_row._size),
+            row_text(r, 0, &evicted_row._relevance));
+    for (int row = 0; row < rows_count(r) && row_text(r, row, &evicted_row.id); row++) {
         if (row)
             buf_char(out, ',');
         rows_json(out, r, row);
@@ -84,51 +85,50 @@ static void put_eviction(struct call *c, const struct rows *r)
 
 static enum err evict_tx(struct call *c, void *arg)
 {
-    (void)arg;
     struct rows *r;
-    TRY(db_one(c, &EPISODE_EVICT, &r));
-    put_eviction(c, r);
+    TRY(query_one(c, &episode_evict, arg, NULL, &r));
+    put_eviction(c, arg, r);
     return OK;
 }
 
-static enum err episode_evict(struct call *c)
+static enum err evict(struct call *c)
 {
     const struct evict_in *in = c->in;
     TRY(check_policies(c, &in->policies));
-    return db_tx(c, evict_tx, NULL);
+    return query_tx(c, evict_tx, c->in);
 }
 
 /* ---- and back ---- */
 
 static enum err restore_tx(struct call *c, void *arg)
 {
-    (void)arg;
-    const struct evict_in *in = c->in;
+    const struct evict_in *in = arg;
     struct rows *r;
-    TRY(db_one(c, &EPISODE_RESTORE, &r));
-    if (!rows_text(r, 0, "asked"))
+    TRY(query_one(c, &episode_restore, in, NULL, &r));
+    if (!row_text(r, 0, &restored_row.asked))
         return problem_set(&c->problem, ERR_NOT_FOUND, "there was no eviction %s", in->eviction_id);
-    const int64_t restored = int_column(r, "restored"), found = int_column(r, "found");
+    const int64_t restored = row_int(r, 0, &restored_row.restored, 0),
+                  found = row_int(r, 0, &restored_row.found, 0);
     buf_fmt(reply_json(c, 200),
             "{\"restored\":%" PRId64 ",\"skipped\":%" PRId64 ",\"remaining\":%" PRId64 "}", restored,
-            int_column(r, "asked") - found, found - restored);
+            row_int(r, 0, &restored_row.asked, 0) - found, found - restored);
     return OK;
 }
 
-static enum err episode_restore(struct call *c)
+static enum err restore(struct call *c)
 {
     const struct evict_in *in = c->in;
     if (!in->ids.count == !in->eviction_id)
         return problem_field(&c->problem, in->eviction_id ? "eviction_id" : "ids",
                              in->eviction_id ? FAULT_NOT_TOGETHER : FAULT_REQUIRED,
                              "either ids or an eviction_id says what comes back");
-    return db_tx(c, restore_tx, NULL);
+    return query_tx(c, restore_tx, c->in);
 }
 
-#define IN(table) .fields = table, .in_size = sizeof(struct evict_in), .role = ROLE_AGENT, .waits = true
+#define IN(table) INPUT(table, struct evict_in), .role = ROLE_AGENT, .waits = true
 
 const struct route evict_routes[] = {
-    { POST, "/v1/episodic/evict", episode_evict, IN(evict_fields) },
-    { POST, "/v1/episodic/restore", episode_restore, IN(restore_fields) },
+    { POST, "/v1/episodic/evict", evict, IN(evict_fields) },
+    { POST, "/v1/episodic/restore", restore, IN(restore_fields) },
     END_ROUTES,
 };

@@ -7,6 +7,7 @@
 #include "core/base/array_text.h"
 #include "core/base/vector.h"
 #include "handlers/episodic/episodic.h"
+#include "handlers/kit/row.h"
 #include "server/embedder.h"
 
 enum {
@@ -39,13 +40,31 @@ static const struct field finding_fields[] = {
 };
 /* clang-format on */
 
-/* The index of each column has a statement of its own. */
+COLUMNS(lexeme, query, holding, sampled);
+COLUMNS(candidate, id, created_us, cosine, weight, covered, shared, differing, mismatch, matching);
+COLUMNS(vectors, n);
+COLUMNS(other, dim);
+COLUMNS(entry, id);
+QUERY(episodic_like, EPISODIC_LIKE, finding_fields, READS(finding_like_row));
+QUERY(episodic_lexemes, EPISODIC_LEXEMES, finding_fields, READS(lexeme));
+QUERY(episodic_many, EPISODIC_MANY, finding_fields, READS(vectors));
+QUERY(episodic_exact, EPISODIC_EXACT, finding_fields, READS(candidate));
+QUERY(nearest_384, EPISODIC_NEAREST_384, finding_fields, READS(candidate));
+QUERY(nearest_768, EPISODIC_NEAREST_768, finding_fields, READS(candidate));
+QUERY(nearest_1024, EPISODIC_NEAREST_1024, finding_fields, READS(candidate));
+QUERY(nearest_1536, EPISODIC_NEAREST_1536, finding_fields, READS(candidate));
+QUERY(nearest_3072, EPISODIC_NEAREST_3072, finding_fields, READS(candidate));
+QUERY(nearest_4000, EPISODIC_NEAREST_4000, finding_fields, READS(candidate));
+QUERY(episodic_other_dim, EPISODIC_OTHER_DIM, finding_fields, READS(other));
+QUERY(episodic_found, EPISODIC_FOUND, finding_fields, READS(entry));
+
+/* The index of each column has a query of its own. */
 static const struct {
     int64_t width;
-    const struct statement *statement;
+    const struct query *query;
 } nearest[] = {
-    { 384, &EPISODIC_NEAREST_384 },   { 768, &EPISODIC_NEAREST_768 },   { 1024, &EPISODIC_NEAREST_1024 },
-    { 1536, &EPISODIC_NEAREST_1536 }, { 3072, &EPISODIC_NEAREST_3072 }, { 4000, &EPISODIC_NEAREST_4000 },
+    { 384, &nearest_384 },   { 768, &nearest_768 },   { 1024, &nearest_1024 },
+    { 1536, &nearest_1536 }, { 3072, &nearest_3072 }, { 4000, &nearest_4000 },
 };
 
 /* ---- the vector ---- */
@@ -91,14 +110,14 @@ enum err finding_take_vector(struct call *c, struct finding *f, const struct tex
 enum err finding_like(struct call *c, const char *id, const char *as_of, struct rows **rows)
 {
     const struct finding f = { .id = id, .as_of = as_of };
-    return db_rows_from(c, &EPISODIC_LIKE, finding_fields, &f, rows);
+    return query_rows(c, &episodic_like, &f, NULL, rows);
 }
 
 void finding_take_row(struct finding *f, const struct rows *r)
 {
-    f->direction = rows_text(r, 0, "direction");
-    f->space = rows_text(r, 0, "model");
-    f->dim = strtoll(rows_text(r, 0, "dim"), NULL, 10);
+    f->direction = row_text(r, 0, &finding_like_row.direction);
+    f->space = row_text(r, 0, &finding_like_row.model);
+    f->dim = row_int(r, 0, &finding_like_row.dim, 0);
 }
 
 /* ---- the words ---- */
@@ -122,16 +141,16 @@ static void take_lexemes(struct call *c, struct finding *f, const struct fusion_
 static enum err weigh_words(struct call *c, struct finding *f)
 {
     struct rows *r;
-    TRY(db_rows_from(c, &EPISODIC_LEXEMES, finding_fields, f, &r));
+    TRY(query_rows(c, &episodic_lexemes, f, NULL, &r));
     const size_t count = (size_t)rows_count(r);
     if (!count)
         return OK; /* nothing but words that stand in every text */
     struct fusion_lexeme *lexemes = arena_zero(&c->arena, count * sizeof *lexemes);
     for (size_t i = 0; i < count; i++) {
-        lexemes[i].text = rows_text(r, (int)i, "query");
-        lexemes[i].holding = strtoll(rows_text(r, (int)i, "holding"), NULL, 10);
+        lexemes[i].text = row_text(r, (int)i, &lexeme.query);
+        lexemes[i].holding = row_int(r, (int)i, &lexeme.holding, 0);
     }
-    const int64_t sampled = strtoll(rows_text(r, 0, "sampled"), NULL, 10);
+    const int64_t sampled = row_int(r, 0, &lexeme.sampled, 0);
     take_lexemes(c, f, lexemes, fusion_choose(lexemes, count, sampled, sampled < MOST_SAMPLED, MOST_LEXEMES));
     return OK;
 }
@@ -140,14 +159,14 @@ static enum err weigh_words(struct call *c, struct finding *f)
 
 static int64_t matching(const struct rows *r)
 {
-    return rows_count(r) ? strtoll(rows_text(r, 0, "matching"), NULL, 10) : 0;
+    return rows_count(r) ? row_int(r, 0, &candidate.matching, 0) : 0;
 }
 
 static enum err find_exactly(struct call *c, struct finding *f, int64_t most, struct rows **r)
 {
     f->most_compared = most;
     f->exact = true;
-    return db_rows_from(c, &EPISODIC_EXACT, finding_fields, f, r);
+    return query_rows(c, &episodic_exact, f, NULL, r);
 }
 
 /* There are more that fit than it was asked for: when it gives fewer it has lost some, and all are compared.
@@ -158,7 +177,7 @@ static enum err find_by_index(struct call *c, struct finding *f, struct rows **r
     while (nearest[i].width != f->width)
         i++;
     f->exact = false;
-    TRY(db_rows_from(c, nearest[i].statement, finding_fields, f, r));
+    TRY(query_rows(c, nearest[i].query, f, NULL, r));
     return matching(*r) < f->most_near ? find_exactly(c, f, ALL, r) : OK;
 }
 
@@ -177,8 +196,8 @@ static enum err are_many(struct call *c, struct finding *f, int64_t most, bool *
     if (!f->direction || is_filtered(f))
         return OK;
     f->most_compared = most;
-    TRY(db_rows_from(c, &EPISODIC_MANY, finding_fields, f, &r));
-    *many = strtoll(rows_text(r, 0, "n"), NULL, 10) > most;
+    TRY(query_rows(c, &episodic_many, f, NULL, &r));
+    *many = row_int(r, 0, &vectors.n, 0) > most;
     return OK;
 }
 
@@ -193,30 +212,24 @@ static enum err find_candidates(struct call *c, struct finding *f, struct rows *
     return matching(*r) > most ? find_by_index(c, f, r) : OK;
 }
 
-static double number(const struct rows *r, int row, const char *column)
-{
-    const char *text = rows_text(r, row, column);
-    return text ? strtod(text, NULL) : 0;
-}
-
 /* What the regime takes off is in the hits; a row without an id has only said how many there are. */
 static void take_hits(struct call *c, struct finding *f, const struct rows *r)
 {
     f->candidates = r;
     f->hits = arena_zero(&c->arena, (size_t)(rows_count(r) + 1) * sizeof *f->hits);
     for (int row = 0; row < rows_count(r); row++) {
-        const char *id = rows_text(r, row, "id");
+        const char *id = row_text(r, row, &candidate.id);
         if (!id)
             continue;
         f->hits[f->count++] = (struct fusion_hit){
             .id = id,
-            .created_us = strtoll(rows_text(r, row, "created_us"), NULL, 10),
-            .compared = rows_text(r, row, "cosine"),
-            .cosine = number(r, row, "cosine"),
-            .weight = number(r, row, "weight"),
-            .covered = number(r, row, "covered"),
-            .shared = (int)number(r, row, "shared"),
-            .differing = (int)number(r, row, "differing"),
+            .created_us = row_int(r, row, &candidate.created_us, 0),
+            .compared = row_text(r, row, &candidate.cosine),
+            .cosine = row_double(r, row, &candidate.cosine, 0),
+            .weight = row_double(r, row, &candidate.weight, 0),
+            .covered = row_double(r, row, &candidate.covered, 0),
+            .shared = (int)row_int(r, row, &candidate.shared, 0),
+            .differing = (int)row_int(r, row, &candidate.differing, 0),
             .row = (size_t)row,
         };
     }
@@ -230,12 +243,12 @@ static enum err check_dim(struct call *c, const struct finding *f)
     for (size_t i = 0; i < f->count; i++)
         if (f->hits[i].compared)
             return OK;
-    TRY(db_rows_from(c, &EPISODIC_OTHER_DIM, finding_fields, f, &r));
+    TRY(query_rows(c, &episodic_other_dim, f, NULL, &r));
     if (!rows_count(r))
         return OK;
     return problem_field(&c->problem, "vector", FAULT_INVALID_VECTOR,
                          "has %lld numbers; vectors of %s have %s", (long long)f->dim, f->space,
-                         rows_text(r, 0, "dim"));
+                         row_text(r, 0, &other.dim));
 }
 
 /* The entries of the best. One that was deleted since it was found is not shown. */
@@ -249,12 +262,12 @@ static enum err take_entries(struct call *c, struct finding *f)
         f->ids.items[f->ids.count++] = f->hits[i].id;
     if (!wanted)
         return OK;
-    TRY(db_rows_from(c, &EPISODIC_FOUND, finding_fields, f, &r));
+    TRY(query_rows(c, &episodic_found, f, NULL, &r));
     f->entries = r;
     f->ids.count = 0;
     for (size_t i = 0; i < wanted; i++) {
         int row = rows_count(r) - 1;
-        while (row >= 0 && strcmp(rows_text(r, row, "id"), f->hits[i].id) != 0)
+        while (row >= 0 && strcmp(row_text(r, row, &entry.id), f->hits[i].id) != 0)
             row--;
         if (row < 0)
             continue;
@@ -314,7 +327,8 @@ void finding_json(struct buf *out, const struct finding *f, size_t i)
     rows_json(out, f->entries, found->row);
     out->len--;
     put_scores(out, found->hit);
-    buf_fmt(out, ",\"regime_mismatch\":%s}", rows_text(f->candidates, (int)found->hit->row, "mismatch"));
+    buf_fmt(out, ",\"regime_mismatch\":%s}",
+            row_text(f->candidates, (int)found->hit->row, &candidate.mismatch));
 }
 
 void finding_candidates_json(struct buf *out, const struct finding *f, size_t most)

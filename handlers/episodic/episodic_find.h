@@ -3,7 +3,7 @@
 #define DAYBOOK_HANDLERS_EPISODIC_EPISODIC_FIND_H
 
 #include "core/episodic/fusion.h"
-#include "db/db.h"
+#include "server/dispatch/query.h"
 
 /* One that was found, and where it is in the rows of the entries. */
 struct found {
@@ -48,6 +48,7 @@ enum err finding_take_vector(struct call *c, struct finding *f, const struct tex
                              const char *model) must_check;
 /* The row of an entry that others are to be like, if it was known then: its `question`, and its `direction`,
  * which is null while it waits for one; and that as what is looked for. */
+SHARED_COLUMNS(finding_like_row, question, direction, model, dim);
 enum err finding_like(struct call *c, const char *id, const char *as_of, struct rows **rows) must_check;
 void finding_take_row(struct finding *f, const struct rows *r);
 /* Looks for it. Waits, so never inside a transaction. */

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "handlers/episodic/episodic.h"
+#include "handlers/kit/fields.h"
+#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/json/flat.h"
 
@@ -10,7 +12,6 @@ struct rerun_in {
     const char *ticker, *task_type, *as_of, *cost_usd, *prior_id;
     struct objects new_signals; /* of struct regime_in */
     int64_t days_threshold;
-    struct rerun_signals signals;
 };
 
 /* clang-format off */
@@ -26,6 +27,9 @@ static const struct field rerun_fields[] = {
     END_FIELDS,
 };
 /* clang-format on */
+
+QUERY(episode_prior, EPISODE_PRIOR, rerun_fields, READS(prior_row));
+QUERY(episode_reuse, EPISODE_REUSE, rerun_fields);
 
 /* ---- regimes and signals ---- */
 
@@ -105,16 +109,17 @@ enum err rerun_signals_given(struct call *c, const char *field, const struct obj
 
 bool prior_found(const struct rows *prior)
 {
-    return rows_text(prior, 0, "id") != NULL;
+    return row_text(prior, 0, &prior_row.id) != NULL;
 }
 
 struct rerun prior_decide(struct call *c, const struct rows *prior, const struct rerun_signals *signals)
 {
-    struct rerun_prior p;
     if (!prior_found(prior))
         return rerun_decide(NULL, signals);
-    (void)decimal_parse(rows_text(prior, 0, "confidence"), &p.confidence);
-    p.regime = regime_tags_stored(&c->arena, rows_text(prior, 0, "regime_tag"));
+    const struct rerun_prior p = {
+        .confidence = row_decimal(prior, 0, &prior_row.confidence),
+        .regime = regime_tags_stored(&c->arena, row_text(prior, 0, &prior_row.regime_tag)),
+    };
     return rerun_decide(&p, signals);
 }
 
@@ -149,23 +154,20 @@ void prior_json(struct buf *out, const struct rows *prior, const struct rerun *r
     else
         buf_text(out, "null");
     buf_json_key(out, "prior_age_days");
-    buf_text(out, prior_found(prior) ? rows_text(prior, 0, "_age_days") : "null");
+    buf_text(out, prior_found(prior) ? row_text(prior, 0, &prior_row._age_days) : "null");
 }
 
 /* ---- the route ---- */
 
-static enum err reused(struct call *c, const struct rows *r)
-{
-    (void)c; /* whose answer has been made */
-    (void)r;
-    return OK;
-}
-
 /* The prior is answered as it was before this read. */
-static enum err decided(struct call *c, const struct rows *prior)
+static enum err should_rerun(struct call *c)
 {
     struct rerun_in *in = c->in;
-    const struct rerun r = prior_decide(c, prior, &in->signals);
+    struct rerun_signals signals;
+    struct rows *prior;
+    TRY(rerun_signals_given(c, "new_signals", &in->new_signals, &signals));
+    TRY(query_one(c, &episode_prior, in, NULL, &prior));
+    const struct rerun r = prior_decide(c, prior, &signals);
     struct buf *out = reply_json(c, 200);
     buf_char(out, '{');
     buf_json_key(out, "rerun");
@@ -174,19 +176,12 @@ static enum err decided(struct call *c, const struct rows *prior)
     buf_char(out, '}');
     if (r.reasons)
         return OK;
-    in->prior_id = rows_text(prior, 0, "id");
-    return db_render(c, &EPISODE_REUSE, reused);
-}
-
-static enum err should_rerun(struct call *c)
-{
-    struct rerun_in *in = c->in;
-    TRY(rerun_signals_given(c, "new_signals", &in->new_signals, &in->signals));
-    return db_render(c, &EPISODE_PRIOR, decided);
+    in->prior_id = row_text(prior, 0, &prior_row.id);
+    return query_run(c, &episode_reuse, in);
 }
 
 const struct route rerun_routes[] = {
-    { POST, "/v1/episodic/should_rerun", should_rerun, .fields = rerun_fields,
-      .in_size = sizeof(struct rerun_in), .role = ROLE_RESEARCHER },
+    { POST, "/v1/episodic/should_rerun", should_rerun, INPUT(rerun_fields, struct rerun_in),
+      .role = ROLE_RESEARCHER, .waits = true },
     END_ROUTES,
 };

@@ -5,6 +5,7 @@
 #include "core/episodic/provenance.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/episodic/episodic_find.h"
+#include "handlers/kit/fields.h"
 #include "handlers/routes.h"
 
 enum { MOST_RECORDED = 100 };
@@ -60,6 +61,9 @@ static const struct field record_fields[] = {
     END_FIELDS,
 };
 /* clang-format on */
+
+COLUMNS(recorded, id);
+QUERY(retrieval_record, RETRIEVAL_RECORD, record_fields, READS(recorded));
 
 /* What a mode looks at. */
 struct search {
@@ -145,15 +149,15 @@ static enum err look_like_entry(struct call *c, struct search *s, const struct s
 {
     struct rows *r;
     TRY(read_like(c, in, &r));
-    if (s->by_meaning && !rows_text(r, 0, "direction")) {
+    if (s->by_meaning && !row_text(r, 0, &finding_like_row.direction)) {
         episodes_embed_pending(c);
         TRY(read_like(c, in, &r));
     }
     if (s->by_words)
-        s->finding.words = rows_text(r, 0, "question");
+        s->finding.words = row_text(r, 0, &finding_like_row.question);
     if (!s->by_meaning)
         return OK;
-    if (!rows_text(r, 0, "direction"))
+    if (!row_text(r, 0, &finding_like_row.direction))
         return without_embedder(s, "no_vector");
     finding_take_row(&s->finding, r);
     return OK;
@@ -179,8 +183,8 @@ static enum err record(struct call *c, const struct search_in *in, const struct 
     struct rows *r;
     finding_candidates_json(&candidates, &s->finding, MOST_RECORDED);
     const struct record_in values = { in, in, s->finding.as_of, buf_string(&candidates), s->finding.ids };
-    TRY(db_rows_from(c, &RETRIEVAL_RECORD, record_fields, &values, &r));
-    *id = rows_text(r, 0, "id");
+    TRY(query_one(c, &retrieval_record, &values, NULL, &r));
+    *id = row_text(r, 0, &recorded.id);
     return OK;
 }
 
@@ -222,7 +226,7 @@ static enum err episodic_search(struct call *c)
 }
 
 const struct route episodic_search_routes[] = {
-    { POST, "/v1/episodic/search", episodic_search, .fields = search_fields,
-      .in_size = sizeof(struct search_in), .role = ROLE_READER, .waits = true, .safe = true, .models = true },
+    { POST, "/v1/episodic/search", episodic_search, INPUT(search_fields, struct search_in),
+      .role = ROLE_READER, .waits = true, .safe = true, .models = true },
     END_ROUTES,
 };

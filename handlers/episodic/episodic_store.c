@@ -7,6 +7,7 @@
 #include "core/episodic/provenance.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/row.h"
 #include "server/embedder.h"
 #include "server/id.h"
 
@@ -54,6 +55,13 @@ static const struct field param_fields[] = {
 };
 /* clang-format on */
 
+COLUMNS(stored, id, embedding_status, _hash, _pending);
+COLUMNS(waiting, id, question, answer);
+QUERY(episode_known, EPISODE_KNOWN, param_fields, READS(stored));
+QUERY(episode_store, EPISODE_STORE, param_fields, READS(stored));
+QUERY(episode_fill, EPISODE_FILL, param_fields);
+QUERY(episode_pending, EPISODE_PENDING, param_fields, READS(waiting));
+
 /* ---- checks ---- */
 
 /* Where a text ends and the next begins must count: "A", "BC" is not "AB", "C". */
@@ -68,7 +76,8 @@ static const char *content_hash(struct arena *arena, const struct episode_in *in
     return hex;
 }
 
-static enum err check_vector(struct call *c, const struct episode_in *in, struct episode *e)
+static enum err check_vector(struct call *c, const struct episode_in *in, struct arena *arena,
+                             struct episode *e)
 {
     const struct embedder_space own = embedder_space(c->loop);
     const size_t dim = in->embedding.count;
@@ -78,7 +87,7 @@ static enum err check_vector(struct call *c, const struct episode_in *in, struct
     if (strcmp(in->embedding_model, own.model) == 0 && dim != own.dim)
         return problem_field(&c->problem, "embedding", FAULT_INVALID_VECTOR,
                              "has %zu numbers; vectors of %s have %zu", dim, own.model, own.dim);
-    float *v = arena_alloc(&c->arena, dim * sizeof *v);
+    float *v = arena_alloc(arena, dim * sizeof *v);
     for (size_t i = 0; i < dim; i++)
         v[i] = strtof(in->embedding.items[i], NULL);
     if (!vector_normalise(v, dim))
@@ -91,11 +100,11 @@ static enum err check_vector(struct call *c, const struct episode_in *in, struct
     return OK;
 }
 
-enum err episode_check(struct call *c, const struct episode_in *in, struct episode *e)
+enum err episode_check(struct call *c, const struct episode_in *in, struct arena *arena, struct episode *e)
 {
-    *e = (struct episode){ .in = in, .id = id_new(&c->arena), .hash = content_hash(&c->arena, in) };
+    *e = (struct episode){ .in = in, .id = id_new(arena), .hash = content_hash(arena, in) };
     if (in->embedding.count)
-        return check_vector(c, in, e);
+        return check_vector(c, in, arena, e);
     if (in->embedding_model)
         return problem_field(&c->problem, "embedding", FAULT_REQUIRED, "is required with an embedding_model");
     return OK;
@@ -109,9 +118,9 @@ const char *episode_embed_text(struct arena *arena, const char *question, const 
 }
 
 /* The hashes of those that have no row. */
-static struct texts missing(struct call *c, const struct episode *list, size_t count)
+static struct texts missing(struct arena *arena, const struct episode *list, size_t count)
 {
-    struct texts hashes = { .items = arena_alloc(&c->arena, count * sizeof *hashes.items) };
+    struct texts hashes = { .items = arena_alloc(arena, count * sizeof *hashes.items) };
     for (size_t i = 0; i < count; i++)
         if (!list[i].rows)
             hashes.items[hashes.count++] = list[i].hash;
@@ -121,7 +130,7 @@ static struct texts missing(struct call *c, const struct episode *list, size_t c
 static void take_rows(struct episode *list, size_t count, const struct rows *r, bool known)
 {
     for (int row = 0; row < rows_count(r); row++) {
-        const char *hash = rows_text(r, row, "_hash");
+        const char *hash = row_text(r, row, &stored._hash);
         for (size_t i = 0; i < count; i++)
             if (strcmp(list[i].hash, hash) == 0) {
                 list[i].rows = r;
@@ -131,31 +140,32 @@ static void take_rows(struct episode *list, size_t count, const struct rows *r, 
     }
 }
 
-static enum err find_known(struct call *c, struct episode *list, size_t count)
+static enum err find_known(struct call *c, struct arena *arena, struct episode *list, size_t count)
 {
-    const struct store_params params = { .hashes = missing(c, list, count), .as_of = LATEST };
+    const struct store_params params = { .hashes = missing(arena, list, count), .as_of = LATEST };
     struct rows *r;
-    TRY(db_rows_from(c, &EPISODE_KNOWN, param_fields, &params, &r));
+    TRY(query_rows(c, &episode_known, &params, arena, &r));
     take_rows(list, count, r, true);
     return OK;
 }
 
-enum err episodes_prepare(struct call *c, struct episode *list, size_t count, bool *embedded)
+enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count,
+                          bool *embedded)
 {
     const struct embedder_space own = embedder_space(c->loop);
-    const char **texts = arena_alloc(&c->arena, count * sizeof *texts);
-    struct episode **bare = arena_alloc(&c->arena, count * sizeof *bare);
+    const char **texts = arena_alloc(arena, count * sizeof *texts);
+    struct episode **bare = arena_alloc(arena, count * sizeof *bare);
     size_t n = 0;
     *embedded = false;
-    TRY(find_known(c, list, count));
+    TRY(find_known(c, arena, list, count));
     for (size_t i = 0; i < count; i++)
         if (!list[i].known && !list[i].vector) {
             bare[n] = &list[i];
-            texts[n++] = episode_embed_text(&c->arena, list[i].in->question, list[i].in->answer);
+            texts[n++] = episode_embed_text(arena, list[i].in->question, list[i].in->answer);
         }
     if (!n)
         return OK;
-    float *vectors = arena_alloc(&c->arena, n * own.dim * sizeof *vectors);
+    float *vectors = arena_alloc(arena, n * own.dim * sizeof *vectors);
     enum err err = embedder_embed(c, texts, n, vectors);
     if (err == ERR_EMBEDDER_UNAVAILABLE)
         return OK;
@@ -254,9 +264,9 @@ static void put_entry(struct buf *out, const struct episode *e)
     buf_char(out, '}');
 }
 
-static enum err store_missing(struct call *c, struct episode *list, size_t count)
+static enum err store_missing(struct call *c, struct arena *arena, struct episode *list, size_t count)
 {
-    struct buf out = { .arena = &c->arena };
+    struct buf out = { .arena = arena };
     struct rows *r;
     buf_char(&out, '[');
     for (size_t i = 0; i < count; i++)
@@ -267,24 +277,24 @@ static enum err store_missing(struct call *c, struct episode *list, size_t count
         }
     buf_char(&out, ']');
     const struct store_params params = { .entries = buf_string(&out), .as_of = LATEST };
-    TRY(db_rows_from(c, &EPISODE_STORE, param_fields, &params, &r));
+    TRY(query_rows(c, &episode_store, &params, arena, &r));
     take_rows(list, count, r, false);
     return OK;
 }
 
 /* An entry that is neither new nor there is being stored by another request, whose end the statement has
  * waited for: now it can be seen. */
-enum err episodes_store(struct call *c, struct episode *list, size_t count)
+enum err episodes_store(struct call *c, struct arena *arena, struct episode *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) /* the transaction may run again */
         if (!list[i].known)
             list[i].rows = NULL;
     for (int i = 0; i < STORE_TRIES; i++) {
-        if (!missing(c, list, count).count)
+        if (!missing(arena, list, count).count)
             return OK;
-        TRY(store_missing(c, list, count));
-        if (missing(c, list, count).count)
-            TRY(find_known(c, list, count));
+        TRY(store_missing(c, arena, list, count));
+        if (missing(arena, list, count).count)
+            TRY(find_known(c, arena, list, count));
     }
     return problem_set(&c->problem, ERR_OVERLOADED, "the same entries are stored and deleted all the time");
 }
@@ -293,17 +303,17 @@ enum err episodes_store(struct call *c, struct episode *list, size_t count)
 
 bool episode_saw_pending(const struct episode *e)
 {
-    return rows_text(e->rows, e->row, "_pending")[0] == 't';
+    return row_bool(e->rows, e->row, &stored._pending);
 }
 
 const char *episode_id(const struct episode *e)
 {
-    return rows_text(e->rows, e->row, "id");
+    return row_text(e->rows, e->row, &stored.id);
 }
 
 const char *episode_status(const struct episode *e)
 {
-    return rows_text(e->rows, e->row, "embedding_status");
+    return row_text(e->rows, e->row, &stored.embedding_status);
 }
 
 void episode_json(struct buf *out, const struct episode *e)
@@ -313,26 +323,16 @@ void episode_json(struct buf *out, const struct episode *e)
 
 /* ---- those that wait for a vector ---- */
 
-struct fill {
-    const struct store_params *params;
-    size_t *filled;
-};
-
-static enum err fill_tx(struct call *c, void *arg)
+static enum err fill_tx(struct call *c, void *params)
 {
-    (void)arg;
-    const struct fill *f = c->in;
-    struct rows *r;
-    TRY(db_rows_from(c, &EPISODE_FILL, param_fields, f->params, &r));
-    *f->filled = (size_t)rows_count(r);
-    return OK;
+    return query_run(c, &episode_fill, params);
 }
 
-enum err episodes_fill(struct call *c, const char *const *ids, const float *vectors, size_t count,
-                       size_t *filled)
+static enum err fill(struct call *c, struct arena *arena, const char *const *ids, const float *vectors,
+                     size_t count)
 {
     const struct embedder_space own = embedder_space(c->loop);
-    struct buf out = { .arena = &c->arena };
+    struct buf out = { .arena = arena };
     buf_char(&out, '[');
     for (size_t i = 0; i < count; i++) {
         buf_text(&out, i ? ",{" : "{");
@@ -341,36 +341,25 @@ enum err episodes_fill(struct call *c, const char *const *ids, const float *vect
         buf_char(&out, '}');
     }
     buf_char(&out, ']');
-    const struct store_params params = { .vectors = buf_string(&out),
-                                         .model = own.model,
-                                         .dim = (int64_t)own.dim };
-    struct fill fill = { &params, filled };
-    void *in = c->in;
-    enum err (*before_commit)(struct call *) = c->before_commit;
-    c->in = &fill;
-    c->before_commit = NULL; /* the answer of the request is not this transaction's */
-    enum err err = db_tx(c, fill_tx, NULL);
-    c->before_commit = before_commit;
-    c->in = in;
-    return err;
+    struct store_params params = { .vectors = buf_string(&out), .model = own.model, .dim = (int64_t)own.dim };
+    return query_tx_aside(c, fill_tx, &params);
 }
 
-static enum err embed_pending(struct call *c)
+static enum err embed_pending(struct call *c, struct arena *arena)
 {
     const struct store_params params = { .limit = PENDING_MOST };
     const char *texts[PENDING_MOST], *ids[PENDING_MOST];
     struct rows *r;
-    size_t filled;
-    TRY(db_rows_from(c, &EPISODE_PENDING, param_fields, &params, &r));
+    TRY(query_rows(c, &episode_pending, &params, arena, &r));
     const size_t count = (size_t)rows_count(r);
     if (!count)
         return OK;
     for (size_t i = 0; i < count; i++) {
-        ids[i] = rows_text(r, (int)i, "id");
-        texts[i] =
-            episode_embed_text(&c->arena, rows_text(r, (int)i, "question"), rows_text(r, (int)i, "answer"));
+        ids[i] = row_text(r, (int)i, &waiting.id);
+        texts[i] = episode_embed_text(arena, row_text(r, (int)i, &waiting.question),
+                                      row_text(r, (int)i, &waiting.answer));
     }
-    float *vectors = arena_alloc(&c->arena, count * embedder_space(c->loop).dim * sizeof *vectors);
+    float *vectors = arena_alloc(arena, count * embedder_space(c->loop).dim * sizeof *vectors);
     TRY(embedder_embed(c, texts, count, vectors));
     const size_t dim = embedder_space(c->loop).dim;
     size_t taken = 0;
@@ -381,13 +370,15 @@ static enum err embed_pending(struct call *c)
         }
     if (taken < count)
         embedder_fill_refused(c);
-    return taken ? episodes_fill(c, ids, vectors, taken, &filled) : OK;
+    return taken ? fill(c, arena, ids, vectors, taken) : OK;
 }
 
 void episodes_embed_pending(struct call *c)
 {
     const struct problem kept = c->problem;
+    struct arena step = { 0 };
     if (embedder_fills(c))
-        (void)!embed_pending(c);
+        (void)!embed_pending(c, &step);
+    arena_release(&step);
     c->problem = kept;
 }

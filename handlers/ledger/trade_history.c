@@ -1,11 +1,11 @@
 /* The trade ledger as it is read: lists, single trades, statistics and exports. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/ledger/trade.h"
 #include "core/ledger/trade_stats.h"
-#include "db/db.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/pages.h"
+#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 
 /* Whatever a request about trades may carry. */
@@ -21,8 +21,7 @@ struct trade_in {
 
 /* clang-format off */
 #define T(from, kind, member, ...) FIELD(from, kind, struct trade_in, member, __VA_ARGS__)
-#define CHOICES(...) (const char *const[]){ __VA_ARGS__, NULL }
-#define AS_OF  T(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST)
+#define AS_OF  FIELD_AS_OF(struct trade_in)
 #define FILTER AS_OF, \
     T(FROM_QUERY, KIND_UUID, deployment_id), \
     T(FROM_QUERY, KIND_NAME, skill_id), \
@@ -35,14 +34,14 @@ struct trade_in {
     T(FROM_QUERY, KIND_TEXT, exit_reason, .min = 1, .max = 2000), \
     T(FROM_QUERY, KIND_TIME, entry_since), T(FROM_QUERY, KIND_TIME, entry_until), \
     T(FROM_QUERY, KIND_TIME, exit_since), T(FROM_QUERY, KIND_TIME, exit_until)
-#define PAGES  T(COMPUTED, KIND_INT, limit), T(COMPUTED, KIND_CURSOR, cursor)
+#define PAGES  FIELD_PAGES(struct trade_in)
 
-static const struct field get_fields[] = { T(FROM_PATH, KIND_UUID, id, .required = true), AS_OF, END_FIELDS };
+static const struct field get_fields[] = { FIELD_ID(struct trade_in), AS_OF, END_FIELDS };
 static const struct field list_fields[] = {
     FILTER,
     T(FROM_QUERY, KIND_CHOICE, sort, .fallback = "entry_desc",
       .choices = CHOICES("entry_desc", "entry_asc", "exit_desc", "exit_asc", "pnl_desc", "pnl_asc")),
-    T(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"), T(FROM_QUERY, KIND_CURSOR, cursor),
+    FIELD_PAGE(struct trade_in),
     END_FIELDS,
 };
 static const struct field stats_fields[] = {
@@ -59,7 +58,31 @@ static const struct field export_fields[] = {
 };
 /* clang-format on */
 
-/* ---- which statement ---- */
+COLUMNS(result, key, realized_pnl_usd, fees_usd, holding_minutes, mfe_usd);
+QUERY(trade_get, TRADE_GET, get_fields, .missing = "trade {id}");
+QUERY(trade_results, TRADE_STATS, stats_fields, READS(result));
+QUERY(export_asc, TRADE_ENTRY_ASC_FILTERED, export_fields);
+QUERY(export_desc, TRADE_ENTRY_DESC_FILTERED, export_fields);
+QUERY(entry_desc, TRADE_ENTRY_DESC, list_fields);
+QUERY(entry_desc_deployment, TRADE_ENTRY_DESC_DEPLOYMENT, list_fields);
+QUERY(entry_desc_version, TRADE_ENTRY_DESC_VERSION, list_fields);
+QUERY(entry_desc_filtered, TRADE_ENTRY_DESC_FILTERED, list_fields);
+QUERY(entry_asc, TRADE_ENTRY_ASC, list_fields);
+QUERY(entry_asc_deployment, TRADE_ENTRY_ASC_DEPLOYMENT, list_fields);
+QUERY(entry_asc_version, TRADE_ENTRY_ASC_VERSION, list_fields);
+QUERY(entry_asc_filtered, TRADE_ENTRY_ASC_FILTERED, list_fields);
+QUERY(exit_desc, TRADE_EXIT_DESC, list_fields);
+QUERY(exit_desc_deployment, TRADE_EXIT_DESC_DEPLOYMENT, list_fields);
+QUERY(exit_desc_version, TRADE_EXIT_DESC_VERSION, list_fields);
+QUERY(exit_desc_filtered, TRADE_EXIT_DESC_FILTERED, list_fields);
+QUERY(exit_asc, TRADE_EXIT_ASC, list_fields);
+QUERY(exit_asc_deployment, TRADE_EXIT_ASC_DEPLOYMENT, list_fields);
+QUERY(exit_asc_version, TRADE_EXIT_ASC_VERSION, list_fields);
+QUERY(exit_asc_filtered, TRADE_EXIT_ASC_FILTERED, list_fields);
+QUERY(pnl_desc, TRADE_PNL_DESC, list_fields);
+QUERY(pnl_asc, TRADE_PNL_ASC, list_fields);
+
+/* ---- which query ---- */
 
 /* What a request filters by, as far as it matters for an index. */
 enum { BY_DEPLOYMENT = 1, BY_SKILL = 2, BY_VERSION = 4, BY_ENTRY = 8, BY_EXIT = 16, BY_MORE = 32 };
@@ -99,89 +122,45 @@ enum { BY_ANYTHING = 63 };
 static const struct {
     const char *sort;
     unsigned by, also;
-    const struct statement *statement;
+    const struct query *query;
 } plans[] = {
-    { "entry_desc", 0, BY_ENTRY, &TRADE_ENTRY_DESC },
-    { "entry_desc", BY_DEPLOYMENT, BY_ENTRY, &TRADE_ENTRY_DESC_DEPLOYMENT },
-    { "entry_desc", BY_SKILL | BY_VERSION, BY_ENTRY, &TRADE_ENTRY_DESC_VERSION },
-    { "entry_desc", 0, BY_ANYTHING, &TRADE_ENTRY_DESC_FILTERED },
-    { "entry_asc", 0, BY_ENTRY, &TRADE_ENTRY_ASC },
-    { "entry_asc", BY_DEPLOYMENT, BY_ENTRY, &TRADE_ENTRY_ASC_DEPLOYMENT },
-    { "entry_asc", BY_SKILL | BY_VERSION, BY_ENTRY, &TRADE_ENTRY_ASC_VERSION },
-    { "entry_asc", 0, BY_ANYTHING, &TRADE_ENTRY_ASC_FILTERED },
-    { "exit_desc", 0, BY_EXIT, &TRADE_EXIT_DESC },
-    { "exit_desc", BY_DEPLOYMENT, BY_EXIT, &TRADE_EXIT_DESC_DEPLOYMENT },
-    { "exit_desc", BY_SKILL | BY_VERSION, BY_EXIT, &TRADE_EXIT_DESC_VERSION },
-    { "exit_desc", 0, BY_ANYTHING, &TRADE_EXIT_DESC_FILTERED },
-    { "exit_asc", 0, BY_EXIT, &TRADE_EXIT_ASC },
-    { "exit_asc", BY_DEPLOYMENT, BY_EXIT, &TRADE_EXIT_ASC_DEPLOYMENT },
-    { "exit_asc", BY_SKILL | BY_VERSION, BY_EXIT, &TRADE_EXIT_ASC_VERSION },
-    { "exit_asc", 0, BY_ANYTHING, &TRADE_EXIT_ASC_FILTERED },
-    { "pnl_desc", 0, BY_ANYTHING, &TRADE_PNL_DESC },
-    { "pnl_asc", 0, BY_ANYTHING, &TRADE_PNL_ASC },
+    { "entry_desc", 0, BY_ENTRY, &entry_desc },
+    { "entry_desc", BY_DEPLOYMENT, BY_ENTRY, &entry_desc_deployment },
+    { "entry_desc", BY_SKILL | BY_VERSION, BY_ENTRY, &entry_desc_version },
+    { "entry_desc", 0, BY_ANYTHING, &entry_desc_filtered },
+    { "entry_asc", 0, BY_ENTRY, &entry_asc },
+    { "entry_asc", BY_DEPLOYMENT, BY_ENTRY, &entry_asc_deployment },
+    { "entry_asc", BY_SKILL | BY_VERSION, BY_ENTRY, &entry_asc_version },
+    { "entry_asc", 0, BY_ANYTHING, &entry_asc_filtered },
+    { "exit_desc", 0, BY_EXIT, &exit_desc },
+    { "exit_desc", BY_DEPLOYMENT, BY_EXIT, &exit_desc_deployment },
+    { "exit_desc", BY_SKILL | BY_VERSION, BY_EXIT, &exit_desc_version },
+    { "exit_desc", 0, BY_ANYTHING, &exit_desc_filtered },
+    { "exit_asc", 0, BY_EXIT, &exit_asc },
+    { "exit_asc", BY_DEPLOYMENT, BY_EXIT, &exit_asc_deployment },
+    { "exit_asc", BY_SKILL | BY_VERSION, BY_EXIT, &exit_asc_version },
+    { "exit_asc", 0, BY_ANYTHING, &exit_asc_filtered },
+    { "pnl_desc", 0, BY_ANYTHING, &pnl_desc },
+    { "pnl_asc", 0, BY_ANYTHING, &pnl_asc },
 };
 
-static const struct statement *plan(const char *sort, unsigned by)
+static const struct query *plan(const char *sort, unsigned by)
 {
     size_t i = 0;
     while (strcmp(plans[i].sort, sort) != 0 || (by & ~plans[i].also) != plans[i].by)
         i++;
-    return plans[i].statement;
+    return plans[i].query;
 }
 
-/* ---- one and a page ---- */
-
-static enum err trade_get(struct call *c)
-{
-    return db_reply(c, 200, &TRADE_GET);
-}
+/* ---- a page ---- */
 
 static enum err trade_list(struct call *c)
 {
     const struct trade_in *in = c->in;
-    return db_reply(c, 200, plan(in->sort, filtered_by(in)));
+    return query_reply(c, 200, plan(in->sort, filtered_by(in)), in);
 }
 
 /* ---- all of them ---- */
-
-/* What every page is given to, and where the next one goes on. */
-struct walk {
-    const struct statement *statement;
-    enum err (*take)(struct call *c, struct walk *w, const struct rows *r, int count);
-    bool begun, more;
-    char at[64], id[64];
-};
-
-static enum err walk_page(struct call *c, struct walk *w)
-{
-    struct trade_in *in = c->in;
-    struct rows *r;
-    TRY(db_rows(c, w->statement, &r));
-    int count = rows_count(r) > in->limit ? (int)in->limit : rows_count(r);
-    w->more = rows_count(r) > count;
-    if (w->more) {
-        snprintf(w->at, sizeof w->at, "%s", rows_text(r, count - 1, "_cursor_1"));
-        snprintf(w->id, sizeof w->id, "%s", rows_text(r, count - 1, "_cursor_2"));
-        in->cursor = (struct cursor_values){ 2, { w->at, w->id } };
-    }
-    return w->take(c, w, r, count);
-}
-
-/* Page by page, each with a statement of its own: a slow client holds no connection and no snapshot, and the
- * memory of a page is that of all. */
-static enum err walk(struct call *c, struct walk *w)
-{
-    enum err err = OK;
-    do {
-        struct db_step step;
-        call_breathe(c);
-        db_step_begin(c, &step);
-        err = walk_page(c, w);
-        db_step_end(c, &step);
-        w->begun = true;
-    } while (err == OK && w->more);
-    return err;
-}
 
 static void json_line(struct buf *out, const struct rows *r, int row)
 {
@@ -189,14 +168,15 @@ static void json_line(struct buf *out, const struct rows *r, int row)
     buf_char(out, '\n');
 }
 
-static enum err export_page(struct call *c, struct walk *w, const struct rows *r, int count)
+static enum err export_page(struct call *c, struct pages *p, const struct rows *r, int count,
+                            struct arena *step)
 {
     const struct trade_in *in = c->in;
     bool csv = strcmp(in->format, "csv") == 0;
-    struct buf out = { .arena = &c->arena };
-    if (!w->begun)
+    struct buf out = { .arena = step };
+    if (!p->begun)
         TRY(stream_begin(c, csv ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson"));
-    if (!w->begun && csv)
+    if (!p->begun && csv)
         rows_csv_names(&out, r);
     for (int row = 0; row < count; row++)
         (csv ? rows_csv : json_line)(&out, r, row);
@@ -206,43 +186,35 @@ static enum err export_page(struct call *c, struct walk *w, const struct rows *r
 static enum err trade_export(struct call *c)
 {
     struct trade_in *in = c->in;
-    in->limit = 1000;
-    struct walk w = { .statement = plan(in->sort, BY_MORE), .take = export_page };
-    return walk(c, &w);
+    const struct query *q = strcmp(in->sort, "entry_asc") == 0 ? &export_asc : &export_desc;
+    struct pages p = { .query = q, .in = in, .limit = 1000, .take = export_page };
+    return pages_walk(c, &p);
 }
 
 struct tally {
-    struct walk walk;
     bool grouped;
     struct trade_stats total;
     struct trade_groups groups;
 };
 
-static struct decimal number(const struct rows *r, int row, const char *column)
-{
-    struct decimal value = { 0 };
-    const char *text = rows_text(r, row, column);
-    if (text)
-        (void)decimal_parse(text, &value); /* what does not fit is not valid, and is null in the end */
-    return value;
-}
-
-static enum err stats_page(struct call *c, struct walk *w, const struct rows *r, int count)
+static enum err stats_page(struct call *c, struct pages *p, const struct rows *r, int count,
+                           struct arena *step)
 {
     (void)c;
-    struct tally *t = container_of(w, struct tally, walk);
+    (void)step;
+    struct tally *t = p->arg;
     for (int row = 0; row < count; row++) {
-        const struct trade_result result = {
-            .gross_usd = number(r, row, "realized_pnl_usd"),
-            .fees_usd = number(r, row, "fees_usd"),
-            .holding_minutes = number(r, row, "holding_minutes"),
-            .mfe_usd = number(r, row, "mfe_usd"),
+        const struct trade_result one = {
+            .gross_usd = row_decimal(r, row, &result.realized_pnl_usd),
+            .fees_usd = row_decimal(r, row, &result.fees_usd),
+            .holding_minutes = row_decimal(r, row, &result.holding_minutes),
+            .mfe_usd = row_decimal(r, row, &result.mfe_usd),
         };
-        trade_stats_add(&t->total, &result);
+        trade_stats_add(&t->total, &one);
         struct trade_stats *group =
-            t->grouped ? trade_stats_group(&t->groups, rows_text(r, row, "key")) : NULL;
+            t->grouped ? trade_stats_group(&t->groups, row_text(r, row, &result.key)) : NULL;
         if (group)
-            trade_stats_add(group, &result);
+            trade_stats_add(group, &one);
     }
     return OK;
 }
@@ -268,23 +240,22 @@ static enum err trade_stats(struct call *c)
     struct trade_in *in = c->in;
     struct arena kept = { 0 };
     struct tally *t = arena_zero(&kept, sizeof *t);
-    t->walk = (struct walk){ .statement = &TRADE_STATS, .take = stats_page };
     t->grouped = strcmp(in->group_by, "none") != 0;
     t->groups.arena = &kept;
-    in->limit = 10000;
-    enum err err = walk(c, &t->walk);
+    struct pages p = { .query = &trade_results, .in = in, .limit = 10000, .take = stats_page, .arg = t };
+    enum err err = pages_walk(c, &p);
     if (err == OK)
         put_tally(reply_json(c, 200), in->group_by, t);
     arena_release(&kept);
     return err;
 }
 
-#define IN(table) .fields = table, .in_size = sizeof(struct trade_in), .role = ROLE_READER
+#define IN(table) INPUT(table, struct trade_in), .role = ROLE_READER
 
 const struct route trade_history_routes[] = {
     { GET, "/v1/trade_history", trade_list, IN(list_fields), .waits = true },
     { GET, "/v1/trade_history/stats", trade_stats, IN(stats_fields), .waits = true },
     { GET, "/v1/trade_history/export", trade_export, IN(export_fields), .waits = true },
-    { GET, "/v1/trade_history/{id}", trade_get, IN(get_fields) },
+    { GET, "/v1/trade_history/{id}", .query = &trade_get, IN(get_fields) },
     END_ROUTES,
 };

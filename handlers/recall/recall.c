@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "core/base/time_text.h"
+#include "handlers/kit/fields.h"
+#include "handlers/kit/row.h"
 #include "handlers/routes.h"
+#include "server/dispatch/query.h"
 #include "server/embedder.h"
 
 #define DEFAULT_K              5
@@ -63,7 +66,7 @@ static const struct field situation_fields[] = {
 };
 #define R(from, kind, member, ...) FIELD(from, kind, struct recall_in, member, __VA_ARGS__)
 static const struct field recall_fields[] = {
-    R(FROM_PATH, KIND_UUID, id, .required = true),
+    FIELD_ID(struct recall_in),
     R(FROM_BODY, KIND_TEXT, text, .min = 1, .max = 2000),
     R(FROM_BODY, KIND_OBJECT, situation, SUB(situation_fields, struct situation_in)),
     R(FROM_BODY, KIND_INT, k, .min = 1, .max = 50, .fallback = TEXT_OF(DEFAULT_K)),
@@ -87,6 +90,16 @@ static const struct field run_fields[] = {
     END_FIELDS,
 };
 /* clang-format on */
+
+COLUMNS(deployment, skill_id, version, as_of, memory_enabled);
+COLUMNS(past, trade_id, similarity, symbol, side, entry_tick_at, exit_tick_at, summary, realized_pnl_usd,
+        fees_usd, entry_size_usd, holding_minutes, exit_reason, regime, compared, pending, outdated);
+QUERY(recall_deployment, RECALL_DEPLOYMENT, recall_fields, READS(deployment), .missing = "deployment {id}");
+QUERY(recall_deployment_of, RECALL_DEPLOYMENT, run_fields, READS(deployment), .missing = "deployment {id}");
+QUERY(near_deployment, RECALL_NEAR_DEPLOYMENT, run_fields, READS(past));
+QUERY(near_skill, RECALL_NEAR_SKILL, run_fields, READS(past));
+QUERY(worded_deployment, RECALL_WORDED_DEPLOYMENT, run_fields, READS(past));
+QUERY(worded_skill, RECALL_WORDED_SKILL, run_fields, READS(past));
 
 /* ---- what is asked for ---- */
 
@@ -154,19 +167,14 @@ static enum err embed_query(struct call *c, struct recall *r)
 
 static enum err find(struct call *c, struct recall *r, struct rows **rows)
 {
-    static const struct statement *const statements_of[2][2] = {
-        { &RECALL_WORDED_DEPLOYMENT, &RECALL_WORDED_SKILL },
-        { &RECALL_NEAR_DEPLOYMENT, &RECALL_NEAR_SKILL },
+    static const struct query *const queries[2][2] = {
+        { &worded_deployment, &worded_skill },
+        { &near_deployment, &near_skill },
     };
     r->most_compared = MOST_COMPARED;
     r->most_worded = MOST_WORDED;
     r->words = r->query;
-    return db_rows_from(c, statements_of[!r->degraded][r->scope.skill], run_fields, r, rows);
-}
-
-static struct decimal number(const struct rows *r, int row, const char *column)
-{
-    return quantity(rows_text(r, row, column)).value;
+    return query_rows(c, queries[!r->degraded][r->scope.skill], r, NULL, rows);
 }
 
 static int64_t millionths(const char *text)
@@ -179,10 +187,11 @@ static int64_t millionths(const char *text)
 
 static struct situation_outcome outcome_of(const struct rows *r, int row)
 {
-    struct situation_outcome o = situation_outcome_of(
-        number(r, row, "realized_pnl_usd"), number(r, row, "fees_usd"), number(r, row, "entry_size_usd"));
-    o.holding_minutes = number(r, row, "holding_minutes");
-    o.exit_reason = rows_text(r, row, "exit_reason");
+    struct situation_outcome o =
+        situation_outcome_of(row_decimal(r, row, &past.realized_pnl_usd), row_decimal(r, row, &past.fees_usd),
+                             row_decimal(r, row, &past.entry_size_usd));
+    o.holding_minutes = row_decimal(r, row, &past.holding_minutes);
+    o.exit_reason = row_text(r, row, &past.exit_reason);
     return o;
 }
 
@@ -192,13 +201,13 @@ static void take_items(struct call *c, struct recall *r, const struct rows *rows
     r->rows = rows;
     r->items = arena_zero(&c->arena, (size_t)(rows_count(rows) + 1) * sizeof *r->items);
     for (int row = 0; row < rows_count(rows); row++) {
-        if (!rows_text(rows, row, "trade_id"))
+        if (!row_text(rows, row, &past.trade_id))
             continue;
         struct recall_item *item = &r->items[r->count++];
-        item->similarity = millionths(rows_text(rows, row, "similarity"));
-        item->summary = rows_text(rows, row, "summary");
+        item->similarity = millionths(row_text(rows, row, &past.similarity));
+        item->summary = row_text(rows, row, &past.summary);
         item->outcome = outcome_of(rows, row);
-        (void)time_text_parse(rows_time(&c->arena, rows, row, "entry_tick_at"), &item->entry_us);
+        item->entry_us = row_time_us(rows, row, &past.entry_tick_at, 0);
     }
     r->evidence = recall_weigh(r->items, r->count, millionths(r->min_similarity));
 }
@@ -228,11 +237,9 @@ enum err recall_text_at(struct call *c, const char *deployment_id, const char *a
                           .query = text,
                           .min_similarity = DEFAULT_MIN_SIMILARITY,
                           .k = DEFAULT_K };
-    TRY(db_rows_from(c, &RECALL_DEPLOYMENT, run_fields, r, &d));
-    if (!rows_count(d))
-        return ERR_NOT_FOUND; /* it was deleted just now */
-    r->scope.skill_id = rows_text(d, 0, "skill_id");
-    r->scope.version = rows_text(d, 0, "version");
+    TRY(query_one(c, &recall_deployment_of, r, NULL, &d)); /* it may have been deleted just now */
+    r->scope.skill_id = row_text(d, 0, &deployment.skill_id);
+    r->scope.version = row_text(d, 0, &deployment.version);
     return run(c, r);
 }
 
@@ -246,16 +253,10 @@ static void put_decimal(struct buf *out, const char *name, struct decimal value)
     buf_text(out, text);
 }
 
-static void put_row_text(struct buf *out, const struct rows *r, int row, const char *name)
+static void put_text(struct buf *out, const char *name, const char *value)
 {
     buf_json_key(out, name);
-    buf_json_string(out, rows_text(r, row, name));
-}
-
-static void put_row_time(struct buf *out, struct call *c, const struct rows *r, int row, const char *name)
-{
-    buf_json_key(out, name);
-    buf_json_string(out, rows_time(&c->arena, r, row, name));
+    buf_json_string(out, value);
 }
 
 static void put_similarity(struct buf *out, int64_t millionth)
@@ -269,18 +270,18 @@ static void put_item(struct buf *out, struct call *c, const struct recall *r, si
     const struct situation_outcome *o = &r->items[i].outcome;
     const int row = (int)i;
     buf_char(out, '{');
-    put_row_text(out, r->rows, row, "trade_id");
+    put_text(out, "trade_id", row_text(r->rows, row, &past.trade_id));
     put_similarity(out, r->items[i].similarity);
-    put_row_text(out, r->rows, row, "symbol");
-    put_row_text(out, r->rows, row, "side");
-    put_row_time(out, c, r->rows, row, "entry_tick_at");
-    put_row_time(out, c, r->rows, row, "exit_tick_at");
-    put_row_text(out, r->rows, row, "summary");
+    put_text(out, "symbol", row_text(r->rows, row, &past.symbol));
+    put_text(out, "side", row_text(r->rows, row, &past.side));
+    put_text(out, "entry_tick_at", row_time(r->rows, row, &past.entry_tick_at, &c->arena));
+    put_text(out, "exit_tick_at", row_time(r->rows, row, &past.exit_tick_at, &c->arena));
+    put_text(out, "summary", row_text(r->rows, row, &past.summary));
     put_decimal(out, "net_usd", o->net_usd);
     put_decimal(out, "return_pct", decimal_round(o->return_pct, 4));
     put_decimal(out, "holding_minutes", o->holding_minutes);
-    put_row_text(out, r->rows, row, "exit_reason");
-    put_row_text(out, r->rows, row, "regime");
+    put_text(out, "exit_reason", row_text(r->rows, row, &past.exit_reason));
+    put_text(out, "regime", row_text(r->rows, row, &past.regime));
     buf_char(out, '}');
 }
 
@@ -294,10 +295,10 @@ static void put_known(struct buf *out, const char *name, bool known, double valu
 }
 
 /* A count of the statement; without one (nothing was asked) there is nothing to count. */
-static void put_count(struct buf *out, const struct recall *r, const char *name)
+static void put_count(struct buf *out, const struct recall *r, const char *name, const struct column *count)
 {
     buf_json_key(out, name);
-    buf_text(out, r->rows && rows_count(r->rows) ? rows_text(r->rows, 0, name) : "0");
+    buf_text(out, r->rows && rows_count(r->rows) ? row_text(r->rows, 0, count) : "0");
 }
 
 void recall_json(struct buf *out, struct call *c, const struct recall *r)
@@ -306,9 +307,9 @@ void recall_json(struct buf *out, struct call *c, const struct recall *r)
     buf_json_string(out, r->query);
     buf_json_key(out, "model");
     buf_json_string(out, r->degraded ? NULL : r->space);
-    put_count(out, r, "compared");
-    put_count(out, r, "pending");
-    put_count(out, r, "outdated");
+    put_count(out, r, "compared", &past.compared);
+    put_count(out, r, "pending", &past.pending);
+    put_count(out, r, "outdated", &past.outdated);
     buf_json_key(out, "degraded");
     buf_json_string(out, r->degraded);
     buf_json_key(out, "items");
@@ -349,11 +350,11 @@ static enum err recall_post(struct call *c)
     const struct recall_in *in = c->in;
     struct rows *d;
     TRY(check(c, in));
-    TRY(db_one(c, &RECALL_DEPLOYMENT, &d));
+    TRY(query_one(c, &recall_deployment, in, NULL, &d));
     struct recall r = {
-        .scope = { in->id, rows_text(d, 0, "skill_id"), rows_text(d, 0, "version"),
+        .scope = { in->id, row_text(d, 0, &deployment.skill_id), row_text(d, 0, &deployment.version),
                    strcmp(in->scope, "skill") == 0 },
-        .as_of = rows_time(&c->arena, d, 0, "as_of"),
+        .as_of = row_time(d, 0, &deployment.as_of, &c->arena),
         .query = in->text ? in->text : rendered(c, in->situation),
         .symbol = in->symbol,
         .side = in->side,
@@ -362,7 +363,7 @@ static enum err recall_post(struct call *c)
         .k = in->k,
         .space = embedder_space(c->loop).model,
     };
-    const bool enabled = rows_text(d, 0, "memory_enabled")[0] == 't';
+    const bool enabled = row_bool(d, 0, &deployment.memory_enabled);
     if (enabled)
         TRY(run(c, &r));
     put_answer(c, in, &r, enabled ? "true" : "false");
@@ -370,7 +371,7 @@ static enum err recall_post(struct call *c)
 }
 
 const struct route recall_routes[] = {
-    { POST, "/v1/deployments/{id}/recall", recall_post, .fields = recall_fields,
-      .in_size = sizeof(struct recall_in), .role = ROLE_READER, .waits = true, .safe = true, .models = true },
+    { POST, "/v1/deployments/{id}/recall", recall_post, INPUT(recall_fields, struct recall_in),
+      .role = ROLE_READER, .waits = true, .safe = true, .models = true },
     END_ROUTES,
 };

@@ -3,6 +3,7 @@
 
 #include "core/base/vector.h"
 #include "handlers/kit/fields.h"
+#include "server/dispatch/query.h"
 #include "server/embedder.h"
 
 enum { LATER_MOST = 16 }; /* after a tick: what it has opened, and a few that others have left */
@@ -22,16 +23,23 @@ static const struct field param_fields[] = {
 };
 /* clang-format on */
 
-static const char *vectors_json(struct call *c, const struct rows *r, const float *vectors, size_t dim)
+COLUMNS(pending, id, summary);
+QUERY(pending_deployment, SITUATIONS_PENDING_DEPLOYMENT, param_fields, READS(pending));
+QUERY(pending_skill, SITUATIONS_PENDING_SKILL, param_fields, READS(pending));
+QUERY(situations_store, SITUATIONS_STORE, param_fields);
+
+static const char *vectors_json(struct call *c, struct arena *step, const struct rows *r,
+                                const float *vectors, size_t dim)
 {
-    struct buf out = { .arena = &c->arena };
+    struct buf out = { .arena = step };
     buf_char(&out, '[');
     for (int row = 0; row < rows_count(r); row++) {
         const float *v = vectors + (size_t)row * dim;
         if (!embedder_took(v, dim))
             continue;
         call_breathe(c); /* a vector of 4,000 numbers is a millisecond */
-        buf_fmt(&out, "%s{\"id\":\"%s\",\"vector\":\"", out.len > 1 ? "," : "", rows_text(r, row, "id"));
+        buf_fmt(&out, "%s{\"id\":\"%s\",\"vector\":\"", out.len > 1 ? "," : "",
+                row_text(r, row, &pending.id));
         vector_text(&out, v, dim, dim);
         buf_text(&out, "\"}");
     }
@@ -39,8 +47,8 @@ static const char *vectors_json(struct call *c, const struct rows *r, const floa
     return buf_string(&out);
 }
 
-static enum err embed_pending(struct call *c, const struct situations_scope *scope, const char *as_of,
-                              int64_t most)
+static enum err embed_pending(struct call *c, struct arena *step, const struct situations_scope *scope,
+                              const char *as_of, int64_t most)
 {
     const struct embedder_space own = embedder_space(c->loop);
     struct pending_params params = { .id = scope->id,
@@ -51,18 +59,17 @@ static enum err embed_pending(struct call *c, const struct situations_scope *sco
                                      .limit = most,
                                      .dim = (int64_t)own.dim };
     struct rows *r;
-    TRY(db_rows_from(c, scope->skill ? &SITUATIONS_PENDING_SKILL : &SITUATIONS_PENDING_DEPLOYMENT,
-                     param_fields, &params, &r));
+    TRY(query_rows(c, scope->skill ? &pending_skill : &pending_deployment, &params, step, &r));
     const size_t count = (size_t)rows_count(r);
     if (!count)
         return OK;
-    const char **texts = arena_alloc(&c->arena, count * sizeof *texts);
-    float *vectors = arena_alloc(&c->arena, count * own.dim * sizeof *vectors);
+    const char **texts = arena_alloc(step, count * sizeof *texts);
+    float *vectors = arena_alloc(step, count * own.dim * sizeof *vectors);
     for (size_t i = 0; i < count; i++)
-        texts[i] = rows_text(r, (int)i, "summary");
+        texts[i] = row_text(r, (int)i, &pending.summary);
     TRY(embedder_embed(c, texts, count, vectors));
-    params.vectors = vectors_json(c, r, vectors, own.dim);
-    return db_rows_from(c, &SITUATIONS_STORE, param_fields, &params, &r);
+    params.vectors = vectors_json(c, step, r, vectors, own.dim);
+    return query_run(c, &situations_store, &params);
 }
 
 /* The call may not wait any longer, whatever for. */
@@ -77,8 +84,10 @@ enum err situations_embed_pending(struct call *c, const struct situations_scope 
     const struct problem kept = c->problem;
     if (c->loop->fills_situations)
         return OK;
+    struct arena step = { 0 };
     c->loop->fills_situations = true;
-    enum err err = embed_pending(c, scope, as_of, most);
+    enum err err = embed_pending(c, &step, scope, as_of, most);
+    arena_release(&step);
     c->loop->fills_situations = false;
     if (is_over(err))
         return err;

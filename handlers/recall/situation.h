@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_HANDLERS_RECALL_SITUATION_H
 #define DAYBOOK_HANDLERS_RECALL_SITUATION_H
 
-#include "db/db.h"
+#include "server/call.h"
 
 /* Whose situations: those of a deployment, or (`skill`) of all deployments of its version of the skill. */
 struct situations_scope {

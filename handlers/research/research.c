@@ -4,6 +4,7 @@
 #include "core/base/vector.h"
 #include "core/episodic/provenance.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/row.h"
 #include "handlers/lesson.h"
 #include "handlers/routes.h"
 #include "server/embedder.h"
@@ -23,10 +24,7 @@
     R(FROM_BODY, KIND_NUMBER, cost_usd, .min = 0, .max = 1000000), \
     R(FROM_BODY, KIND_TAGS, tags, .max = 13, .item_max = 64), \
     R(FROM_BODY, KIND_INT, k, .min = 0, .max = 20, .fallback = "5"), \
-    R(FROM_BODY, KIND_INT, max_tokens, .min = 500, .max = 20000, .fallback = "4000"), \
-    { .name = "other_than", .from = COMPUTED, .kind = KIND_LINE, .offset = offsetof(struct research_in, entry.ticker) }, \
-    R(COMPUTED, KIND_UUID, prior_id), R(COMPUTED, KIND_TEXT, near), R(COMPUTED, KIND_LINE, near_model), R(COMPUTED, KIND_TEXT, near_text), \
-    R(COMPUTED, KIND_INT, near_column), R(COMPUTED, KIND_INT, near_dim)
+    R(FROM_BODY, KIND_INT, max_tokens, .min = 500, .max = 20000, .fallback = "4000")
 
 static const struct field prepare_fields[] = { PREPARED, END_FIELDS };
 static const struct field step_fields[] = {
@@ -43,12 +41,29 @@ static const struct field commit_fields[] = {
     ENTRY(KIND_CHOICE, "source", source, .choices = provenance_names, .fallback = PROVENANCE_DEFAULT),
     ENTRY(KIND_TEXTS, "source_citations", source_citations, .max = 64, .item_max = 1000),
     ENTRY(KIND_TIME, "created_at", created_at, .fallback = "now"),
-    { .name = "as_of", .from = COMPUTED, .kind = KIND_TIME, .offset = offsetof(struct research_in, entry.created_at) },
     ENTRY(KIND_INT, "ttl_seconds", ttl_seconds, .min = 1, .max = 315360000),
     R(FROM_BODY, KIND_UUID, prior_id),
     END_FIELDS,
 };
+
+/* What the statements take, whichever route asks. */
+#define OF_ENTRY(what, its_name, member) { .name = its_name, .from = COMPUTED, .kind = (what), .offset = offsetof(struct research_in, entry.member) }
+static const struct field memory_fields[] = {
+    OF_ENTRY(KIND_LINE, "ticker", ticker), OF_ENTRY(KIND_LINE, "other_than", ticker), OF_ENTRY(KIND_LINE, "task_type", task_type),
+    OF_ENTRY(KIND_TIME, "as_of", created_at),
+    R(COMPUTED, KIND_INT, days_threshold), R(COMPUTED, KIND_INT, k), R(COMPUTED, KIND_UUID, prior_id), R(COMPUTED, KIND_NUMBER, cost_usd),
+    R(COMPUTED, KIND_TEXT, near), R(COMPUTED, KIND_LINE, near_model), R(COMPUTED, KIND_TEXT, near_text),
+    R(COMPUTED, KIND_INT, near_column), R(COMPUTED, KIND_INT, near_dim),
+    END_FIELDS,
+};
 /* clang-format on */
+
+COLUMNS(analogous, id, score, ticker, created_at, question, answer, probability, confidence);
+QUERY(newest_prior, EPISODE_PRIOR, memory_fields, READS(prior_row));
+QUERY(named_prior, RESEARCH_PRIOR, memory_fields, READS(prior_row));
+QUERY(prior_reuse, EPISODE_REUSE, memory_fields);
+QUERY(research_cases, RESEARCH_CASES, memory_fields, READS(analogous));
+QUERY(research_cases_by_words, RESEARCH_CASES_BY_WORDS, memory_fields, READS(analogous));
 
 /* ---- members of answers ---- */
 
@@ -96,7 +111,7 @@ static enum err find_prior(struct call *c, struct research_in *in)
 {
     struct rows *r;
     TRY(take_signals(c, in));
-    TRY(db_rows(c, in->prior_id ? &RESEARCH_PRIOR : &EPISODE_PRIOR, &r));
+    TRY(query_rows(c, in->prior_id ? &named_prior : &newest_prior, in, NULL, &r));
     if (rows_count(r) == 0)
         return problem_field(&c->problem, "prior_id", FAULT_UNKNOWN_REFERENCE,
                              "is no entry of this ticker and task_type that could be used at that time");
@@ -108,18 +123,17 @@ static enum err find_prior(struct call *c, struct research_in *in)
 /* The prior's answer stands for a new one: that is counted, and it is shown as it was before. */
 static enum err reuse_tx(struct call *c, void *arg)
 {
-    (void)arg;
-    struct research_in *in = c->in;
-    in->prior_id = rows_text(in->prior, 0, "id");
-    TRY(db_run(c, &EPISODE_REUSE));
+    struct research_in *in = arg;
+    in->prior_id = row_text(in->prior, 0, &prior_row.id);
+    TRY(query_run(c, &prior_reuse, in));
     struct buf *out = reply_json(c, 200);
     buf_text(out, "{\"source\":\"cached\"");
     put_text(out, "prior_id", in->prior_id);
-    put_number(out, "probability", rows_text(in->prior, 0, "probability"));
-    put_text(out, "answer", rows_text(in->prior, 0, "answer"));
+    put_number(out, "probability", row_text(in->prior, 0, &prior_row.probability));
+    put_text(out, "answer", row_text(in->prior, 0, &prior_row.answer));
     buf_json_key(out, "prior");
     rows_json(out, in->prior, 0);
-    put_number(out, "prior_age_days", rows_text(in->prior, 0, "_age_days"));
+    put_number(out, "prior_age_days", row_text(in->prior, 0, &prior_row._age_days));
     buf_char(out, '}');
     return OK;
 }
@@ -139,7 +153,7 @@ static struct texts lesson_tags(struct call *c, const struct research_in *in)
 static enum err cases_by_words(struct call *c, struct research_in *in, const char *why)
 {
     struct rows *r;
-    TRY(db_rows(c, &RESEARCH_CASES_BY_WORDS, &r));
+    TRY(query_rows(c, &research_cases_by_words, in, NULL, &r));
     in->cases = r;
     in->degraded = why;
     return OK;
@@ -161,7 +175,7 @@ static enum err find_cases(struct call *c, struct research_in *in)
     vector_text(&near, vector, own.dim, (size_t)in->near_column);
     in->near = buf_string(&near);
     struct rows *r;
-    TRY(db_rows(c, &RESEARCH_CASES, &r));
+    TRY(query_rows(c, &research_cases, in, NULL, &r));
     in->cases = r;
     if (rows_count(r))
         return OK;
@@ -176,12 +190,12 @@ static const struct research_case *cases_of(struct call *c, const struct rows *r
     struct research_case *cases = arena_alloc(&c->arena, ((size_t)rows_count(r) + 1) * sizeof *cases);
     for (int row = 0; row < rows_count(r); row++)
         cases[row] = (struct research_case){
-            .ticker = rows_text(r, row, "ticker"),
-            .created_at = rows_time(&c->arena, r, row, "created_at"),
-            .question = rows_text(r, row, "question"),
-            .answer = rows_text(r, row, "answer"),
-            .probability = rows_text(r, row, "probability"),
-            .confidence = rows_text(r, row, "confidence"),
+            .ticker = row_text(r, row, &analogous.ticker),
+            .created_at = row_time(r, row, &analogous.created_at, &c->arena),
+            .question = row_text(r, row, &analogous.question),
+            .answer = row_text(r, row, &analogous.answer),
+            .probability = row_text(r, row, &analogous.probability),
+            .confidence = row_text(r, row, &analogous.confidence),
         };
     return cases;
 }
@@ -190,7 +204,7 @@ static const char *const *takeaways_of(struct call *c, const struct rows *r)
 {
     const char **takeaways = arena_alloc(&c->arena, ((size_t)rows_count(r) + 1) * sizeof *takeaways);
     for (int row = 0; row < rows_count(r); row++)
-        takeaways[row] = rows_text(r, row, "takeaway");
+        takeaways[row] = row_text(r, row, &lesson_used.takeaway);
     return takeaways;
 }
 
@@ -205,7 +219,7 @@ static enum err make_prompt(struct call *c, struct research_in *in)
         .max_tokens = (size_t)in->max_tokens,
     };
     struct rows *lessons;
-    in->near_text = research_query(&c->arena, &q, rows_text(in->prior, 0, "question"));
+    in->near_text = research_query(&c->arena, &q, row_text(in->prior, 0, &prior_row.question));
     TRY(lessons_in_use(c, lesson_tags(c, in), in->entry.created_at, &lessons));
     in->lessons = lessons;
     q.takeaways = takeaways_of(c, lessons);
@@ -230,13 +244,14 @@ static void put_memory(struct buf *out, const struct research_in *in)
     buf_json_key(out, "lesson_ids");
     buf_char(out, '[');
     for (size_t i = in->prompt.lessons; i > 0; i--) /* in the order of the text: newest last */
-        buf_fmt(out, "%s\"%s\"", i < in->prompt.lessons ? "," : "", rows_text(in->lessons, (int)i - 1, "id"));
+        buf_fmt(out, "%s\"%s\"", i < in->prompt.lessons ? "," : "",
+                row_text(in->lessons, (int)i - 1, &lesson_used.id));
     buf_char(out, ']');
     buf_json_key(out, "analogous");
     buf_char(out, '[');
     for (int i = 0; i < (int)in->prompt.cases; i++)
-        buf_fmt(out, "%s{\"id\":\"%s\",\"score\":%s}", i ? "," : "", rows_text(in->cases, i, "id"),
-                rows_text(in->cases, i, "score"));
+        buf_fmt(out, "%s{\"id\":\"%s\",\"score\":%s}", i ? "," : "", row_text(in->cases, i, &analogous.id),
+                row_text(in->cases, i, &analogous.score));
     buf_char(out, ']');
     put_text(out, "degraded", in->degraded);
 }
@@ -277,18 +292,16 @@ static struct buf *begin_stored(struct call *c, const struct research_in *in)
     return out;
 }
 
-static void put_committed(struct call *c, const struct research_outcome *o)
+static void put_committed(struct call *c, const struct research_in *in, const struct research_outcome *o)
 {
-    const struct research_in *in = c->in;
     struct buf *out = begin_stored(c, in);
     buf_char(out, '{');
     put_outcome(out, in, o);
     buf_char(out, '}');
 }
 
-static void put_stepped(struct call *c, const struct research_outcome *o)
+static void put_stepped(struct call *c, const struct research_in *in, const struct research_outcome *o)
 {
-    const struct research_in *in = c->in;
     struct buf *out = begin_stored(c, in);
     buf_text(out, "{\"source\":\"fresh\"");
     prior_json(out, in->prior, &in->rerun);
@@ -308,7 +321,7 @@ static enum err research_prepare(struct call *c)
     struct research_in *in = c->in;
     TRY(find_prior(c, in));
     if (!in->rerun.reasons)
-        return db_tx(c, reuse_tx, NULL);
+        return query_tx(c, reuse_tx, in);
     TRY(make_prompt(c, in));
     put_prompt(c, in);
     return OK;
@@ -331,7 +344,7 @@ static enum err research_step(struct call *c)
     in->entry.ttl_seconds = FIELD_NO_INT;
     TRY(find_prior(c, in));
     if (!in->rerun.reasons)
-        return db_tx(c, reuse_tx, NULL);
+        return query_tx(c, reuse_tx, in);
     if (!llm_configured(c->loop))
         return problem_set(&c->problem, ERR_MODEL_NOT_CONFIGURED,
                            "the question must be asked, and there is no model to ask: see --model-api");
@@ -344,7 +357,7 @@ static enum err research_step(struct call *c)
     return research_store(c, in);
 }
 
-#define IN(table) .fields = table, .in_size = sizeof(struct research_in)
+#define IN(table) INPUT(table, struct research_in)
 
 const struct route research_routes[] = {
     { POST, "/v1/research/prepare", research_prepare, IN(prepare_fields), .role = ROLE_RESEARCHER,

@@ -33,7 +33,7 @@ struct research_in {
     const char *degraded; /* why the cases were not compared by meaning; NULL: they were */
     struct llm_answer said;
     struct episode episode;
-    void (*reply)(struct call *c, const struct research_outcome *o);
+    void (*reply)(struct call *c, const struct research_in *in, const struct research_outcome *o);
 };
 
 /* A model's answer into the entry; ERR_MODEL_ANSWER_INVALID says everything that is wrong with it. */

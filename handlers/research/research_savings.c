@@ -1,7 +1,7 @@
 /* What reuse of earlier research has saved. */
-#include "db/db.h"
 #include "handlers/kit/fields.h"
 #include "handlers/routes.h"
+#include "server/dispatch/query.h"
 
 enum { MOST_KINDS = 500 };
 
@@ -16,12 +16,15 @@ static const struct field savings_fields[] = {
     S(FROM_QUERY, KIND_LINE, task_type, .min = 1, .max = 64),
     S(FROM_QUERY, KIND_TIME, since),
     S(FROM_QUERY, KIND_TIME, until),
-    S(FROM_QUERY, KIND_TIME, as_of, .fallback = LATEST),
+    FIELD_AS_OF(struct savings_in),
     { .name = "only_task", .from = COMPUTED, .kind = KIND_LINE, .offset = offsetof(struct savings_in, task_type) },
     S(COMPUTED, KIND_INT, limit),
     END_FIELDS,
 };
 /* clang-format on */
+
+COLUMNS(total, _calls_saved, _calls_made, _reuse_rate, _calls_priced, _saved_usd);
+QUERY(research_savings, RESEARCH_SAVINGS, savings_fields, READS(total));
 
 static void put_column(struct buf *out, const char *name, const char *value)
 {
@@ -32,16 +35,17 @@ static void put_column(struct buf *out, const char *name, const char *value)
 static void put_total(struct buf *out, const struct rows *r)
 {
     static const struct {
-        const char *name, *column, *none;
+        const char *name;
+        const struct column *column;
+        const char *none;
     } columns[] = {
-        { "calls_saved", "_calls_saved", "0" }, { "calls_made", "_calls_made", "0" },
-        { "reuse_rate", "_reuse_rate", NULL },  { "calls_priced", "_calls_priced", "0" },
-        { "saved_usd", "_saved_usd", NULL },
+        { "calls_saved", &total._calls_saved, "0" }, { "calls_made", &total._calls_made, "0" },
+        { "reuse_rate", &total._reuse_rate, NULL },  { "calls_priced", &total._calls_priced, "0" },
+        { "saved_usd", &total._saved_usd, NULL },
     };
     buf_text(out, "\"total\":{");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        put_column(out, columns[i].name,
-                   rows_count(r) ? rows_text(r, 0, columns[i].column) : columns[i].none);
+        put_column(out, columns[i].name, rows_count(r) ? row_text(r, 0, columns[i].column) : columns[i].none);
     buf_char(out, '}');
 }
 
@@ -62,15 +66,15 @@ static enum err savings(struct call *c, const struct rows *r)
     return OK;
 }
 
-static enum err research_savings(struct call *c)
+static enum err limit_kinds(struct call *c)
 {
     struct savings_in *in = c->in;
     in->limit = MOST_KINDS;
-    return db_render(c, &RESEARCH_SAVINGS, savings);
+    return OK;
 }
 
 const struct route savings_routes[] = {
-    { GET, "/v1/research/savings", research_savings, .fields = savings_fields,
-      .in_size = sizeof(struct savings_in), .role = ROLE_READER, .waits = true },
+    { GET, "/v1/research/savings", .prepare = limit_kinds, .query = &research_savings, .render = savings,
+      INPUT(savings_fields, struct savings_in), .role = ROLE_READER, .waits = true },
     END_ROUTES,
 };

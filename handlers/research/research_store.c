@@ -17,10 +17,10 @@ static enum err add_lesson(struct call *c, const struct research_in *in, struct 
         .ticker = in->entry.ticker,
         .task_type = in->entry.task_type,
         .signals = in->signals_json,
-        .prior = rows_text(in->prior, 0, "probability"),
+        .prior = row_text(in->prior, 0, &prior_row.probability),
         .probability = in->entry.probability,
         .shift = shift,
-        .age_days = rows_text(in->prior, 0, "_age_days"),
+        .age_days = row_text(in->prior, 0, &prior_row._age_days),
         .new_filing = in->signals.new_filing,
         .guidance_update = in->signals.guidance_update,
         .changed = in->rerun.changed,
@@ -49,30 +49,30 @@ static enum err learn(struct call *c, const struct research_in *in, struct resea
         return OK;
     struct decimal shift;
     char *text = arena_alloc(&c->arena, DECIMAL_TEXT_SIZE);
-    bool surprises = research_shift(rows_text(in->prior, 0, "probability"), in->entry.probability, &shift);
+    bool surprises =
+        research_shift(row_text(in->prior, 0, &prior_row.probability), in->entry.probability, &shift);
     decimal_text(shift, text);
     o->shift = text;
-    o->prior_id = rows_text(in->prior, 0, "id");
+    o->prior_id = row_text(in->prior, 0, &prior_row.id);
     return surprises ? add_lesson(c, in, shift, o) : OK;
 }
 
 static enum err store_tx(struct call *c, void *arg)
 {
-    (void)arg;
-    struct research_in *in = c->in;
+    struct research_in *in = arg;
     struct research_outcome outcome = { 0 };
-    TRY(episodes_store(c, &in->episode, 1));
+    TRY(episodes_store(c, &c->arena, &in->episode, 1));
     TRY(learn(c, in, &outcome));
-    in->reply(c, &outcome);
+    in->reply(c, in, &outcome);
     return OK;
 }
 
 enum err research_store(struct call *c, struct research_in *in)
 {
     bool embedded;
-    TRY(episode_check(c, &in->entry, &in->episode));
-    TRY(episodes_prepare(c, &in->episode, 1, &embedded));
-    TRY(db_tx(c, store_tx, NULL));
+    TRY(episode_check(c, &in->entry, &c->arena, &in->episode));
+    TRY(episodes_prepare(c, &c->arena, &in->episode, 1, &embedded));
+    TRY(query_tx(c, store_tx, in));
     if (embedded && episode_saw_pending(&in->episode))
         episodes_embed_pending(c);
     return OK;

@@ -202,3 +202,19 @@ enum err route_run(struct call *c)
 {
     return c->route->handle ? c->route->handle(c) : query_route(c);
 }
+
+/* ---- transactions ---- */
+
+enum err query_tx(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg)
+{
+    return db_tx(c, fn, arg);
+}
+
+enum err query_tx_aside(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg)
+{
+    enum err (*before_commit)(struct call *) = c->before_commit;
+    c->before_commit = NULL;
+    enum err err = db_tx(c, fn, arg);
+    c->before_commit = before_commit;
+    return err;
+}

@@ -57,6 +57,13 @@ enum err query_run(struct call *c, const struct query *q, const void *in) must_c
  * `status` is 204). */
 enum err query_reply(struct call *c, int status, const struct query *q, const void *in) must_check;
 
+/* Runs fn(c, arg) in one transaction (see db_tx), and stores with it the reply for the call's
+ * Idempotency-Key, if fn has made the reply. Inside another transaction fn is part of that one. For handlers
+ * that wait. */
+enum err query_tx(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg) must_check;
+/* The same for work that the reply is not about. */
+enum err query_tx_aside(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg) must_check;
+
 /* ERR_NOT_FOUND that says what: "there is no lesson 0192...". */
 enum err query_missing(struct call *c, const struct query *q, const void *in) must_check;
 

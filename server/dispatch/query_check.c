@@ -76,18 +76,25 @@ static const char *check_columns(const struct query *q, const struct described *
     return NULL;
 }
 
-/* A list whose table has a cursor is answered page by page. */
+static bool takes_cursor(const struct query *q)
+{
+    for (int i = 0; i < q->statement->param_count; i++)
+        if (q->plan->params[i].source == PARAM_FIELD && q->plan->params[i].field.field->kind == KIND_CURSOR)
+            return true;
+    return false;
+}
+
+/* A list that goes on behind a cursor must say where its pages end. */
 static const char *check_page(const struct query *q, struct arena *arena)
 {
-    const struct field *cursor = q->fields ? field_find(q->fields, "cursor") : NULL;
-    if (q->statement->shape != SHAPE_LIST || !cursor)
+    if (q->statement->shape != SHAPE_LIST || !takes_cursor(q))
         return NULL;
     if (!field_find(q->fields, "limit"))
         return arena_fmt(arena, "%s:%d: the table of %s has a cursor but no field limit", q->file, q->line,
                          q->statement->name);
     for (int i = 0; i < 2; i++)
         if (q->plan->map.cursor[i] < 0)
-            return arena_fmt(arena, "%s:%d: %s makes pages but has no column _cursor_%d", q->file, q->line,
+            return arena_fmt(arena, "%s:%d: %s takes a cursor but has no column _cursor_%d", q->file, q->line,
                              q->statement->name, i + 1);
     return NULL;
 }
