@@ -1,6 +1,7 @@
 /* A growing text in an arena, and the JSON values appended to it. */
 #include "core/base/buf.h"
 
+#include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,13 +72,14 @@ static uint64_t special_bytes(uint64_t word)
 }
 
 /* Counts the leading bytes that need no escape, eight at a time because most text has few that do. */
-static size_t plain_len(const char *text, size_t len)
+size_t buf_json_plain(const char *text, size_t len)
 {
     size_t i = 0;
     for (uint64_t word; len - i >= sizeof word; i += sizeof word) {
         memcpy(&word, text + i, sizeof word);
-        if (special_bytes(word))
-            break;
+        uint64_t special = special_bytes(le64toh(word));
+        if (special)
+            return i + (size_t)__builtin_ctzll(special) / 8;
     }
     while (i < len && !escapes[(unsigned char)text[i]])
         i++;
@@ -89,7 +91,7 @@ void buf_json_text(struct buf *b, const char *text, size_t len)
     static const char hex[] = "0123456789abcdef";
     buf_char(b, '"');
     for (const char *end = text + len;;) {
-        size_t plain = plain_len(text, (size_t)(end - text));
+        size_t plain = buf_json_plain(text, (size_t)(end - text));
         buf_add(b, text, plain);
         text += plain;
         if (text == end)

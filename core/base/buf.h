@@ -52,6 +52,7 @@ void buf_int(struct buf *b, int64_t value);
 const char *buf_string(struct buf *b);
 
 /* JSON values. Text must be valid UTF-8. Only control characters, quotes and backslashes are escaped. */
+size_t buf_json_plain(const char *text, size_t len); /* leading bytes that need no escape */
 void buf_json_text(struct buf *b, const char *text, size_t len);
 void buf_json_string(struct buf *b, const char *text); /* NULL becomes null */
 void buf_json_key(struct buf *b, const char *name);    /* "name": with a comma before it if one is needed */

@@ -28,12 +28,12 @@ size_t utf8_check(const char *text, size_t len)
     const unsigned char *s = (const unsigned char *)text;
     size_t i = 0;
     while (i < len) {
-        uint64_t eight; /* most text is ASCII: eight bytes at a time */
-        while (len - i >= sizeof eight) {
-            memcpy(&eight, s + i, sizeof eight);
-            if (eight & UINT64_C(0x8080808080808080))
+        uint64_t four[4]; /* most text is ASCII: 32 bytes at a time */
+        while (len - i >= sizeof four) {
+            memcpy(four, s + i, sizeof four);
+            if ((four[0] | four[1] | four[2] | four[3]) & UINT64_C(0x8080808080808080))
                 break;
-            i += sizeof eight;
+            i += sizeof four;
         }
         if (i == len)
             break;

@@ -6,7 +6,7 @@
 #include "handlers/kit/fields.h"
 #include "handlers/kit/row.h"
 #include "handlers/routes.h"
-#include "server/json/flat.h"
+#include "server/json/reader.h"
 
 struct rerun_in {
     const char *ticker, *task_type, *as_of, *cost_usd, *prior_id;
@@ -33,19 +33,31 @@ QUERY(episode_reuse, EPISODE_REUSE, rerun_fields);
 
 /* ---- regimes and signals ---- */
 
+/* The kind follows from how the value begins: tags are texts, numbers and booleans. */
+static struct regime_tag read_tag(struct json_reader *r, const char *name)
+{
+    switch (reader_peek(r)) {
+    case '"':
+        return (struct regime_tag){ name, REGIME_TAG_TEXT, reader_text(r) };
+    case 't':
+    case 'f':
+        return (struct regime_tag){ name, REGIME_TAG_BOOL, reader_word(r) };
+    default: /* of null, and of what cannot be a tag, there is no value */
+        return (struct regime_tag){ name, REGIME_TAG_NUMBER, reader_lexeme(r) };
+    }
+}
+
 struct regime_tags regime_tags_stored(struct arena *arena, const char *json)
 {
-    static const enum regime_tag_kind kinds[] = { [FLAT_TEXT] = REGIME_TAG_TEXT,
-                                                  [FLAT_NUMBER] = REGIME_TAG_NUMBER,
-                                                  [FLAT_BOOL] = REGIME_TAG_BOOL };
     struct regime_tag *items = arena_alloc(arena, RERUN_TAGS_MOST * sizeof *items);
     size_t count = 0;
-    struct flat f = flat_begin(arena_fmt(arena, "[%s]", json));
-    struct flat_member member;
-    while (flat_object(&f))
-        while (flat_member(&f, NULL, 0, &member))
-            if (count < RERUN_TAGS_MOST && member.kind != FLAT_NULL)
-                items[count++] = (struct regime_tag){ member.name, kinds[member.kind], member.text };
+    struct json_reader r = reader_begin_stored(arena_text(arena, json), strlen(json));
+    if (reader_object(&r))
+        for (const char *name; (name = reader_name(&r));) {
+            struct regime_tag tag = read_tag(&r, name);
+            if (tag.text && count < RERUN_TAGS_MOST)
+                items[count++] = tag;
+        }
     return (struct regime_tags){ count, items };
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/base/time_text.h"
 #include "core/ledger/json_put.h"
+#include "core/ledger/trade_members.h"
 #include "core/ledger/situation.h"
 #include "handlers/kit/row.h"
 #include "handlers/ledger/trade_row.h"
@@ -105,27 +106,11 @@ static bool is_reflection_due(const struct ledger *l, int64_t closes)
 
 static void put_record(struct buf *list, const struct trade *t, bool closed, bool new, int64_t tick_us)
 {
+    unsigned forms = FORM_STORE | (new ? FORM_STORE_ENTRY : 0u) | (closed ? FORM_STORE_EXIT : 0u);
     buf_text(list, list->len ? ",{" : "{");
-    json_put_text(list, "id", t->id);
     json_put_text(list, "status", closed ? "closed" : "open");
-    if (new) {
-        json_put_text(list, "symbol", t->symbol);
-        json_put_text(list, "side", trade_side_names[t->side]);
-        json_put_entry(list, t);
-        json_put_text(list, "situation", t->situation);
-    }
-    if (closed) {
-        json_put_exit(list, t);
-        json_put_quantity(list, "realized_pnl_usd", t->realized_pnl_usd);
-    }
-    json_put_decimal(list, "fees_usd", t->fees_usd);
-    json_put_decimal(list, "mfe_usd", t->mfe_usd);
-    json_put_decimal(list, "mae_usd", t->mae_usd);
-    json_put_quantity(list, "size_base", t->size_base);
-    json_put_quantity(list, "average_entry_price", t->average_entry_price);
-    json_put_quantity(list, "realized_so_far_usd", t->realized_pnl_usd);
-    json_put_quantity(list, "mark_price", t->mark_price);
     json_put_time(list, "last_tick_at", tick_us);
+    trade_members_json(list, forms, &(struct trade_source){ .trade = t });
     buf_char(list, '}');
 }
 

@@ -1,4 +1,4 @@
-/* Open trades as JSON: in the answer to a tick, in the snapshot that keeps it, and as they come back. */
+/* Trades as JSON: in the reply to a tick, in its snapshot, and read back from the database. */
 #ifndef DAYBOOK_HANDLERS_LEDGER_TRADE_ROW_H
 #define DAYBOOK_HANDLERS_LEDGER_TRADE_ROW_H
 
@@ -8,7 +8,7 @@
 /* Appends the list of open trades, [{…}]. */
 void trade_rows_json(struct buf *out, const struct trade *rows, size_t count);
 
-/* The same of what a tick changed, and of the fees that no trade took. */
+/* The same of the ops of a tick, and of the fees that belong to no trade. */
 void trade_ops_json(struct buf *out, const struct materialized *m);
 void trade_fees_json(struct buf *out, const struct materialized *m);
 

@@ -1,7 +1,7 @@
 /* Field tables decoded: from the texts of a path and a query and the values of a body into one struct. */
 #include "server/json/field.h"
 
-#include "server/json/parse.h"
+#include "server/json/tree.h"
 #include "server/json/value.h"
 
 static bool is_list(enum field_kind kind)
@@ -37,7 +37,7 @@ static const char *type_name(const json_t *value)
     case JSON_NULL:
         return "null";
     default:
-        return parse_number(value) ? "a number" : "a text";
+        return tree_number(value) ? "a number" : "a text";
     }
 }
 
@@ -48,7 +48,7 @@ static void wrong_type(struct decoder *d, const struct place *at, const char *wa
 
 static const char *json_text(struct decoder *d, const json_t *value)
 {
-    if (!json_is_string(value) || parse_number(value))
+    if (!json_is_string(value) || tree_number(value))
         return NULL;
     return arena_copy(d->arena, json_string_value(value), json_string_length(value));
 }
@@ -102,7 +102,7 @@ static void take_numbers(struct decoder *d, const struct field *f, const struct 
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(list, i);
         struct place item = { .up = at, .index = i };
-        const char *lexeme = parse_number(value);
+        const char *lexeme = tree_number(value);
         if (lexeme)
             value_number(d, &each, &item, lexeme, &items[i]);
         else
@@ -122,8 +122,8 @@ static bool take_scalar(struct decoder *d, const struct field *f, const struct p
     const char *text = json_text(d, value);
     if (json_is_boolean(value))
         *member = json_is_true(value) ? "true" : "false";
-    else if (parse_number(value))
-        *member = arena_text(d->arena, parse_number(value));
+    else if (tree_number(value))
+        *member = arena_text(d->arena, tree_number(value));
     else if (text) {
         value_text(d, &line, at, text, &text);
         buf_json_string(&out, text);
@@ -157,7 +157,7 @@ static void take_json(struct decoder *d, const struct field *f, const struct pla
     switch (f->kind) {
     case KIND_INT:
     case KIND_NUMBER:
-        if ((fits = (text = parse_number(value))))
+        if ((fits = (text = tree_number(value))))
             value_number(d, f, at, text, member);
         break;
     case KIND_BOOL:
@@ -243,8 +243,8 @@ static enum err take_body(struct decoder *d, const struct field *table, void *ou
     for (const struct field *f = table; f->name; f++)
         required |= f->from == FROM_BODY && f->required;
     if (d->in->body_len > 0 || required)
-        TRY(parse_body(d->in->body ? d->in->body : "", d->in->body_len, d->in->depth_limit, d->arena, &body,
-                       d->p));
+        TRY(tree_read(d->in->body ? d->in->body : "", d->in->body_len, d->in->depth_limit, d->arena, &body,
+                      d->p));
     take_object(d, table, NULL, body, out);
     json_decref(body);
     return OK;

@@ -8,7 +8,7 @@
 #include "core/base/time_text.h"
 #include "core/base/utf8.h"
 #include "core/base/uuid.h"
-#include "server/json/parse.h"
+#include "server/json/number.h"
 
 enum { NAME_SHOWN = 64, PLACES_SHOWN = 100, NAME_MAX_CHARS = 64 };
 
@@ -182,7 +182,7 @@ static void take_choice(struct decoder *d, const struct field *f, const struct p
 enum whole { WHOLE, NOT_WHOLE, WHOLE_TOO_LARGE };
 
 /* A JSON number is whole by its value, not by its spelling: 2, 2.0, 20e-1. Decided on the digits, so that
- * none is rounded away. `lexeme` has passed parse_number_scan. */
+ * none is rounded away. `lexeme` has passed number_fits. */
 static enum whole whole_number(const char *lexeme, int64_t *out)
 {
     char digits[NUMBER_CHARS];
@@ -248,23 +248,28 @@ void value_number(struct decoder *d, const struct field *f, const struct place *
         take_number(d, f, at, lexeme, member);
 }
 
+/* True if the whole text is a number as JSON writes it. */
+static bool is_number(const char *text)
+{
+    size_t len = number_len(text);
+    return len > 0 && text[len] == '\0';
+}
+
 /* ---- cursors ---- */
 
 static bool value_fits(const struct field *row, const char *value)
 {
     int64_t number;
     char uuid[UUID_SIZE];
-    size_t used, len = strlen(value);
     switch (row->kind) {
     case KIND_TIME:
         return time_text_parse(value, &number);
     case KIND_UUID:
         return uuid_parse(value, uuid);
     case KIND_NUMBER:
-        return parse_number_scan(value, len, &used) == NUMBER_OK && used == len;
+        return is_number(value) && number_fits(value, strlen(value));
     case KIND_INT:
-        return parse_number_scan(value, len, &used) == NUMBER_OK && used == len &&
-               whole_number(value, &number) == WHOLE;
+        return is_number(value) && number_fits(value, strlen(value)) && whole_number(value, &number) == WHOLE;
     default:
         return true;
     }
@@ -397,16 +402,12 @@ void value_text(struct decoder *d, const struct field *f, const struct place *at
 void value_spelled(struct decoder *d, const struct field *f, const struct place *at, const char *text,
                    void *member)
 {
-    size_t len = strlen(text);
-    size_t used = 0;
-    enum parse_number_fault fault;
     switch (f->kind) {
     case KIND_INT:
     case KIND_NUMBER:
-        fault = parse_number_scan(text, len, &used);
-        if (fault == NUMBER_SYNTAX || used != len)
+        if (!is_number(text))
             value_bad(d, at, FAULT_WRONG_TYPE, "must be %s", value_expected[f->kind]);
-        else if (fault == NUMBER_RANGE)
+        else if (!number_fits(text, strlen(text)))
             value_bad(d, at, FAULT_OUT_OF_RANGE, "has more than %d characters or does not fit a double",
                       NUMBER_CHARS);
         else

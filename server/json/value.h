@@ -27,7 +27,7 @@ void value_bad(struct decoder *d, const struct place *at, enum fault fault, cons
 /* A value of the kinds that are texts in JSON too. `text` lives as long as the arena. */
 void value_text(struct decoder *d, const struct field *f, const struct place *at, const char *text,
                 void *member);
-/* KIND_INT and KIND_NUMBER; `lexeme` has passed parse_number_scan. */
+/* KIND_INT and KIND_NUMBER; `lexeme` has passed number_fits. */
 void value_number(struct decoder *d, const struct field *f, const struct place *at, const char *lexeme,
                   void *member);
 /* A value of a path or a query, or a fallback: every kind but an object is spelled as text there. */

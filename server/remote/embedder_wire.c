@@ -49,21 +49,21 @@ static bool fail(struct embedder_wire *w, enum embedder_wire_fault fault)
 /* The list is wherever `data` is among the members; what comes before it is passed by. */
 void embedder_wire_begin(struct embedder_wire *w, char *body, size_t len, struct arena *arena)
 {
-    w->f = foreign_begin(body, len);
+    w->r = reader_begin(body, len, READER_DEPTH);
     w->seen = arena_zero(arena, w->count ? w->count : 1);
     w->found = 0;
     w->inside = false;
     w->fault = EMBEDDINGS_OK;
-    if (!foreign_object(&w->f)) {
+    if (!reader_object(&w->r)) {
         fail(w, EMBEDDINGS_NOT_JSON);
         return;
     }
-    for (const char *name; (name = foreign_name(&w->f));) {
+    for (const char *name; (name = reader_name(&w->r));) {
         if (strcmp(name, "data") == 0) {
-            w->inside = foreign_list(&w->f);
+            w->inside = reader_list(&w->r);
             break;
         }
-        foreign_skip(&w->f);
+        reader_skip(&w->r);
     }
     if (!w->inside)
         fail(w, EMBEDDINGS_NOT_JSON);
@@ -72,17 +72,17 @@ void embedder_wire_begin(struct embedder_wire *w, char *body, size_t len, struct
 static bool read_vector(struct embedder_wire *w, float *out)
 {
     size_t n = 0;
-    if (!foreign_list(&w->f))
+    if (!reader_list(&w->r))
         return fail(w, EMBEDDINGS_NOT_JSON);
-    for (; foreign_item(&w->f); n++) {
+    for (; reader_item(&w->r); n++) {
         double number;
-        if (!foreign_number(&w->f, &number))
+        if (!reader_number(&w->r, &number))
             return fail(w, EMBEDDINGS_VECTOR);
         if (n == w->dim)
             return fail(w, EMBEDDINGS_DIMENSION);
         out[n] = (float)number;
     }
-    return n == w->dim || fail(w, w->f.bad ? EMBEDDINGS_NOT_JSON : EMBEDDINGS_DIMENSION);
+    return n == w->dim || fail(w, w->r.fault != READER_OK ? EMBEDDINGS_NOT_JSON : EMBEDDINGS_DIMENSION);
 }
 
 /* The vector may come before the index that says whose it is. */
@@ -90,22 +90,22 @@ static bool read_item(struct embedder_wire *w, float *vector)
 {
     bool has_vector = false, has_index = false;
     double index = (double)w->found; /* some leave it out */
-    if (!foreign_object(&w->f))
+    if (!reader_object(&w->r))
         return fail(w, EMBEDDINGS_NOT_JSON);
-    for (const char *name; (name = foreign_name(&w->f));) {
+    for (const char *name; (name = reader_name(&w->r));) {
         if (strcmp(name, "embedding") == 0 && !has_vector) {
             if (!read_vector(w, vector))
                 return false;
             has_vector = true;
         } else if (strcmp(name, "index") == 0 && !has_index) {
-            if (!foreign_number(&w->f, &index))
+            if (!reader_number(&w->r, &index))
                 return fail(w, EMBEDDINGS_NUMBER);
             has_index = true;
         } else {
-            foreign_skip(&w->f);
+            reader_skip(&w->r);
         }
     }
-    if (w->f.bad || !has_vector)
+    if (w->r.fault != READER_OK || !has_vector)
         return fail(w, EMBEDDINGS_NOT_JSON);
     if (!(index >= 0 && index < (double)w->count) || w->seen[(size_t)index])
         return fail(w, EMBEDDINGS_NUMBER);
@@ -117,9 +117,9 @@ static bool read_item(struct embedder_wire *w, float *vector)
 static bool finish(struct embedder_wire *w)
 {
     w->inside = false;
-    for (const char *name; (name = foreign_name(&w->f));)
-        foreign_skip(&w->f);
-    if (!foreign_ended(&w->f))
+    for (const char *name; (name = reader_name(&w->r));)
+        reader_skip(&w->r);
+    if (!reader_ended(&w->r))
         return fail(w, EMBEDDINGS_NOT_JSON);
     return w->found == w->count ? false : fail(w, EMBEDDINGS_NUMBER);
 }
@@ -129,7 +129,7 @@ bool embedder_wire_next(struct embedder_wire *w)
     float vector[VECTOR_MOST];
     if (w->fault != EMBEDDINGS_OK || !w->inside)
         return false;
-    if (!foreign_item(&w->f))
+    if (!reader_item(&w->r))
         return finish(w);
     if (w->found == w->count)
         return fail(w, EMBEDDINGS_NUMBER);

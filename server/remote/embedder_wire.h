@@ -4,7 +4,7 @@
 #define DAYBOOK_SERVER_REMOTE_EMBEDDER_WIRE_H
 
 #include "core/base/buf.h"
-#include "server/json/foreign.h"
+#include "server/json/reader.h"
 
 struct embedder_wire_request {
     const char *model;
@@ -26,7 +26,7 @@ extern const char *const embedder_wire_faults[]; /* in words */
 
 /* Reads one vector after the other, so that whoever reads can let others work in between. */
 struct embedder_wire {
-    struct foreign f;
+    struct json_reader r;
     size_t count, dim;
     float *out; /* count * dim: each vector at the place of its text, with length 1 */
     bool *seen;

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "server/json/foreign.h"
+#include "server/json/reader.h"
 
 /* ---- questions ---- */
 
@@ -98,33 +98,33 @@ static const char *plain_word(const char *text)
     return len && len <= 64 ? text : NULL;
 }
 
-static void read_usage(struct foreign *f, struct llm_reading *out)
+static void read_usage(struct json_reader *r, struct llm_reading *out)
 {
     int64_t fresh = 0;
-    if (!foreign_object(f))
+    if (!reader_object(r))
         return;
-    for (const char *name; (name = foreign_name(f));) {
+    for (const char *name; (name = reader_name(r));) {
         if (is(name, "input_tokens") || is(name, "prompt_tokens"))
-            fresh = foreign_count(f);
+            fresh = reader_count(r);
         else if (is(name, "output_tokens") || is(name, "completion_tokens"))
-            out->tokens_out = foreign_count(f);
+            out->tokens_out = reader_count(r);
         else if (is(name, "cache_creation_input_tokens"))
-            out->cache_written = foreign_count(f);
+            out->cache_written = reader_count(r);
         else if (is(name, "cache_read_input_tokens"))
-            out->cache_read = foreign_count(f);
+            out->cache_read = reader_count(r);
         else
-            foreign_skip(f);
+            reader_skip(r);
     }
     out->tokens_in = fresh + out->cache_written + out->cache_read;
 }
 
-static void read_error(struct foreign *f, struct llm_reading *out)
+static void read_error(struct json_reader *r, struct llm_reading *out)
 {
-    if (!foreign_object(f)) /* some say "error": null */
+    if (!reader_object(r)) /* some say "error": null */
         return;
     out->error = "error";
-    for (const char *name; (name = foreign_name(f));) {
-        const char *word = is(name, "type") ? plain_word(foreign_text(f)) : (foreign_skip(f), NULL);
+    for (const char *name; (name = reader_name(r));) {
+        const char *word = is(name, "type") ? plain_word(reader_text(r)) : (reader_skip(r), NULL);
         if (word)
             out->error = word;
     }
@@ -140,57 +140,57 @@ static void add_text(struct buf *all, const char *text)
 }
 
 /* A text, or [{"type":"text","text":"…"}, …]; what it thought is not what it says. */
-static void read_content(struct foreign *f, struct buf *all)
+static void read_content(struct json_reader *r, struct buf *all)
 {
-    if (foreign_peek(f) != '[') {
-        add_text(all, foreign_text(f));
+    if (reader_peek(r) != '[') {
+        add_text(all, reader_text(r));
         return;
     }
-    foreign_list(f);
-    while (foreign_item(f)) {
+    reader_list(r);
+    while (reader_item(r)) {
         const char *type = NULL, *text = NULL;
-        if (!foreign_object(f))
+        if (!reader_object(r))
             continue;
-        for (const char *name; (name = foreign_name(f));) {
+        for (const char *name; (name = reader_name(r));) {
             if (is(name, "type"))
-                type = foreign_text(f);
+                type = reader_text(r);
             else if (is(name, "text"))
-                text = foreign_text(f);
+                text = reader_text(r);
             else
-                foreign_skip(f);
+                reader_skip(r);
         }
         if (is(type, "text"))
             add_text(all, text);
     }
 }
 
-static void read_message(struct foreign *f, struct buf *all)
+static void read_message(struct json_reader *r, struct buf *all)
 {
-    if (!foreign_object(f))
+    if (!reader_object(r))
         return;
-    for (const char *name; (name = foreign_name(f));) {
+    for (const char *name; (name = reader_name(r));) {
         if (is(name, "content"))
-            read_content(f, all);
+            read_content(r, all);
         else
-            foreign_skip(f);
+            reader_skip(r);
     }
 }
 
 /* OpenAI: [{"message":{"content":"…"},"finish_reason":"stop"}]; one was asked for. */
-static void read_choices(struct foreign *f, struct buf *all, struct llm_reading *out)
+static void read_choices(struct json_reader *r, struct buf *all, struct llm_reading *out)
 {
-    if (!foreign_list(f))
+    if (!reader_list(r))
         return;
-    while (foreign_item(f)) {
-        if (!foreign_object(f))
+    while (reader_item(r)) {
+        if (!reader_object(r))
             continue;
-        for (const char *name; (name = foreign_name(f));) {
+        for (const char *name; (name = reader_name(r));) {
             if (is(name, "message"))
-                read_message(f, all);
+                read_message(r, all);
             else if (is(name, "finish_reason"))
-                out->truncated |= is(foreign_text(f), "length");
+                out->truncated |= is(reader_text(r), "length");
             else
-                foreign_skip(f);
+                reader_skip(r);
         }
     }
 }
@@ -199,27 +199,27 @@ bool llm_wire_read(char *body, size_t len, struct arena *arena, struct llm_readi
 {
     *out = (struct llm_reading){ 0 };
     struct buf all = { .arena = arena };
-    struct foreign f = foreign_begin(body, len);
-    if (!foreign_object(&f))
+    struct json_reader r = reader_begin(body, len, READER_DEPTH);
+    if (!reader_object(&r))
         return false;
-    for (const char *name; (name = foreign_name(&f));) {
+    for (const char *name; (name = reader_name(&r));) {
         if (is(name, "content"))
-            read_content(&f, &all);
+            read_content(&r, &all);
         else if (is(name, "choices"))
-            read_choices(&f, &all, out);
+            read_choices(&r, &all, out);
         else if (is(name, "stop_reason"))
-            out->truncated |= is(foreign_text(&f), "max_tokens");
+            out->truncated |= is(reader_text(&r), "max_tokens");
         else if (is(name, "model"))
-            out->model = foreign_text(&f);
+            out->model = reader_text(&r);
         else if (is(name, "usage"))
-            read_usage(&f, out);
+            read_usage(&r, out);
         else if (is(name, "error"))
-            read_error(&f, out);
+            read_error(&r, out);
         else
-            foreign_skip(&f);
+            reader_skip(&r);
     }
     out->text = all.data ? buf_string(&all) : NULL;
-    return foreign_ended(&f);
+    return reader_ended(&r);
 }
 
 /* ---- costs ---- */

@@ -1,5 +1,5 @@
 /* Fuzzes the decoding of bodies: whatever is taken renders as JSON that decodes to the same again. */
-#include "server/json/parse.h"
+#include "server/json/tree.h"
 #include "tests/fuzz/fuzz.h"
 
 struct outer {
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct buf document = { .arena = &arena };
         problem_json(&document, e, &problem, "request");
         json_t *json;
-        HOLDS(parse_body(document.data, document.len, 8, &arena, &json, &problem) == OK);
+        HOLDS(tree_read(document.data, document.len, 8, &arena, &json, &problem) == OK);
         json_decref(json);
     } else if (first.all) {
         const char *rendered = field_param(outer_fields, &first, "all", &arena);
