@@ -1,6 +1,7 @@
 /* Field tables decoded: from the texts of a path and a query and the values of a body into one struct. */
 #include "server/json/field.h"
 
+#include "server/json/number.h"
 #include "server/json/tree.h"
 #include "server/json/value.h"
 
@@ -44,6 +45,20 @@ static const char *type_name(const json_t *value)
 static void wrong_type(struct decoder *d, const struct place *at, const char *wanted, const json_t *value)
 {
     value_bad(d, at, FAULT_WRONG_TYPE, "must be %s, is %s", wanted, type_name(value));
+}
+
+/* The same of a number or a boolean that may stand in quotes by mistake. */
+static void wrong_scalar(struct decoder *d, const struct field *f, const struct place *at,
+                         const json_t *value)
+{
+    const char *text = json_is_string(value) && !tree_number(value) ? json_string_value(value) : NULL;
+    bool is_quoted = text && (f->kind == KIND_BOOL ? strcmp(text, "true") == 0 || strcmp(text, "false") == 0
+                                                   : value_is_number(text) && strlen(text) <= NUMBER_CHARS);
+    if (is_quoted)
+        value_bad(d, at, FAULT_WRONG_TYPE, "must be %s, is a text: write %s without quotes",
+                  value_expected[f->kind], text);
+    else
+        wrong_type(d, at, value_expected[f->kind], value);
 }
 
 static const char *json_text(struct decoder *d, const json_t *value)
@@ -106,7 +121,7 @@ static void take_numbers(struct decoder *d, const struct field *f, const struct 
         if (lexeme)
             value_number(d, &each, &item, lexeme, &items[i]);
         else
-            wrong_type(d, &item, "a number", value);
+            wrong_scalar(d, &each, &item, value);
     }
     *out = (struct texts){ .count = count, .items = items };
 }
@@ -196,7 +211,9 @@ static void take_json(struct decoder *d, const struct field *f, const struct pla
         if ((fits = (text = json_text(d, value))))
             value_text(d, f, at, text, member);
     }
-    if (!fits)
+    if (!fits && (f->kind == KIND_INT || f->kind == KIND_NUMBER || f->kind == KIND_BOOL))
+        wrong_scalar(d, f, at, value);
+    else if (!fits)
         wrong_type(d, at, value_expected[f->kind], value);
 }
 
@@ -231,8 +248,8 @@ static void take_object(struct decoder *d, const struct field *table, const stru
         const char *name = json_object_iter_key(i);
         struct place here = { .up = at, .name = name };
         if (!find_from(table, FROM_BODY, name))
-            value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a field of this %s",
-                      at ? "object" : problem_about(d->p));
+            value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a field of this %s%s",
+                      at ? "object" : problem_about(d->p), value_name_meant(d, table, FROM_BODY, name));
     }
 }
 
@@ -288,7 +305,8 @@ static void take_pairs(struct decoder *d, const struct field *table, enum field_
     for (size_t i = 0; i < pairs->count; i++) {
         struct place here = { .name = pairs->items[i].name };
         if (!find_from(table, FROM_QUERY, here.name))
-            value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a parameter of this path");
+            value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a parameter of this path%s",
+                      value_name_meant(d, table, FROM_QUERY, here.name));
     }
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/cursor.h"
+#include "core/base/spelling.h"
 #include "core/base/time_text.h"
 #include "core/base/utf8.h"
 #include "core/base/uuid.h"
@@ -63,6 +64,23 @@ void value_bad(struct decoder *d, const struct place *at, enum fault fault, cons
     const char *detail = arena_vfmt(d->arena, fmt, args);
     va_end(args);
     (void)problem_field(d->p, buf_string(&place), fault, "%s", detail);
+}
+
+static const char *meant(struct decoder *d, const struct spelling *s)
+{
+    return s->best ? arena_fmt(d->arena, "; did you mean \"%s\"?", s->best) : "";
+}
+
+const char *value_name_meant(struct decoder *d, const struct field *table, enum field_from from,
+                             const char *name)
+{
+    if (d->p->count >= PLACES_SHOWN)
+        return "";
+    struct spelling s = spelling_begin(name);
+    for (const struct field *f = table; f->name; f++)
+        if (f->from == from)
+            spelling_try(&s, f->name);
+    return meant(d, &s);
 }
 
 static const char *range_text(struct decoder *d, const struct field *f)
@@ -136,14 +154,49 @@ static bool check_uuid(struct decoder *d, const struct place *at, const char *te
     return true;
 }
 
+/* A time that lacks little is reported with what it lacks, and completed as UTC; NULL for any other text. */
+static const char *unfinished_time(struct decoder *d, const char *text)
+{
+    enum { DATE_CHARS = sizeof "2026-06-04" - 1, LONGEST = 40 };
+    static const struct {
+        const char *end, *lacks;
+    } ends[] = {
+        { "Z", "has no time zone" },
+        { ":00Z", "has no seconds and no time zone" },
+        { "T00:00:00Z", "is a date without a time of day" },
+        { "", "has no T between its date and its time" },
+    };
+    int64_t us;
+    size_t len = strlen(text);
+    if (len < DATE_CHARS || len > LONGEST)
+        return NULL;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char *whole = arena_fmt(d->arena, "%s%s", text, ends[i].end);
+        if (whole[DATE_CHARS] == ' ')
+            whole[DATE_CHARS] = 'T';
+        if (time_text_parse(whole, &us))
+            return arena_fmt(d->arena, "%s: write %s", ends[i].lacks, whole);
+    }
+    return NULL;
+}
+
+static void bad_time(struct decoder *d, const struct place *at, const char *text)
+{
+    const char *unfinished = unfinished_time(d, text);
+    size_t len = strlen(text); /* "…T10:00:00 02:00": a query turned its + into a space */
+    bool lost_plus = len >= sizeof "2026-06-04T10:00:00 02:00" - 1 && text[len - 6] == ' ';
+    if (unfinished)
+        value_bad(d, at, FAULT_INVALID_TIME, "%s", unfinished);
+    else
+        value_bad(d, at, FAULT_INVALID_TIME, "is not an RFC 3339 time such as 2026-06-04T10:00:00Z%s",
+                  lost_plus ? " (in a query, + is written %2B)" : "");
+}
+
 static void take_time(struct decoder *d, const struct place *at, const char *text, const char **out)
 {
     int64_t us;
     if (!time_text_parse(text, &us)) {
-        size_t len = strlen(text); /* "…T10:00:00 02:00": a query turned its + into a space */
-        bool lost_plus = len >= sizeof "2026-06-04T10:00:00 02:00" - 1 && text[len - 6] == ' ';
-        value_bad(d, at, FAULT_INVALID_TIME, "is not an RFC 3339 time such as 2026-06-04T10:00:00Z%s",
-                  lost_plus ? " (in a query, + is written %2B)" : "");
+        bad_time(d, at, text);
         return;
     }
     char full[TIME_TEXT_SIZE];
@@ -172,9 +225,12 @@ static void take_choice(struct decoder *d, const struct field *f, const struct p
             return;
         }
     struct buf list = { .arena = d->arena };
-    for (const char *const *choice = f->choices; *choice; choice++)
+    struct spelling spelling = spelling_begin(text);
+    for (const char *const *choice = f->choices; *choice; choice++) {
         buf_fmt(&list, "%s%s", choice == f->choices ? "" : ", ", *choice);
-    value_bad(d, at, FAULT_NOT_A_CHOICE, "must be one of %s", buf_string(&list));
+        spelling_try(&spelling, *choice);
+    }
+    value_bad(d, at, FAULT_NOT_A_CHOICE, "must be one of %s%s", buf_string(&list), meant(d, &spelling));
 }
 
 /* ---- numbers ---- */
@@ -248,8 +304,7 @@ void value_number(struct decoder *d, const struct field *f, const struct place *
         take_number(d, f, at, lexeme, member);
 }
 
-/* True if the whole text is a number as JSON writes it. */
-static bool is_number(const char *text)
+bool value_is_number(const char *text)
 {
     size_t len = number_len(text);
     return len > 0 && text[len] == '\0';
@@ -267,9 +322,10 @@ static bool value_fits(const struct field *row, const char *value)
     case KIND_UUID:
         return uuid_parse(value, uuid);
     case KIND_NUMBER:
-        return is_number(value) && number_fits(value, strlen(value));
+        return value_is_number(value) && number_fits(value, strlen(value));
     case KIND_INT:
-        return is_number(value) && number_fits(value, strlen(value)) && whole_number(value, &number) == WHOLE;
+        return value_is_number(value) && number_fits(value, strlen(value)) &&
+               whole_number(value, &number) == WHOLE;
     default:
         return true;
     }
@@ -405,7 +461,7 @@ void value_spelled(struct decoder *d, const struct field *f, const struct place 
     switch (f->kind) {
     case KIND_INT:
     case KIND_NUMBER:
-        if (!is_number(text))
+        if (!value_is_number(text))
             value_bad(d, at, FAULT_WRONG_TYPE, "must be %s", value_expected[f->kind]);
         else if (!number_fits(text, strlen(text)))
             value_bad(d, at, FAULT_OUT_OF_RANGE, "has more than %d characters or does not fit a double",

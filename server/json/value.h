@@ -24,6 +24,14 @@ extern const char *const value_expected[];
 void value_bad(struct decoder *d, const struct place *at, enum fault fault, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* `; did you mean "limit"?`, or "" where nothing is close enough or nobody would see it. The names are those
+ * that the table has from there. */
+const char *value_name_meant(struct decoder *d, const struct field *table, enum field_from from,
+                             const char *name);
+
+/* True if the whole text is a number as JSON writes it. */
+bool value_is_number(const char *text);
+
 /* A value of the kinds that are texts in JSON too. `text` lives as long as the arena. */
 void value_text(struct decoder *d, const struct field *f, const struct place *at, const char *text,
                 void *member);

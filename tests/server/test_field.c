@@ -500,6 +500,83 @@ START_TEST(a_lost_plus_in_a_query_is_explained)
 }
 END_TEST
 
+/* The detail of the only fault of a body, and of a query of one pair. */
+static const char *detail_of(const char *body)
+{
+    ck_assert_int_eq(decode(body), ERR_INVALID_FIELDS);
+    ck_assert_int_eq(problem.count, 1);
+    return problem.first->detail;
+}
+
+static const char *query_detail(const char *name, const char *value)
+{
+    struct pair pair = { name, value };
+    ck_assert_int_eq(decode_all("", 0, NULL, &(struct pairs){ 1, &pair }), ERR_INVALID_FIELDS);
+    return problem.first->detail;
+}
+
+START_TEST(a_misspelled_name_or_choice_is_answered_with_the_right_one)
+{
+    ck_assert_str_eq(detail_of("{\"evidense\":[]}"),
+                     "is not a field of this body; did you mean \"evidence\"?");
+    ck_assert_str_eq(detail_of("{\"anyCount\":1}"),
+                     "is not a field of this body; did you mean \"any_count\"?");
+    ck_assert_str_eq(detail_of("{\"points\":[{\"symbol\":\"A\",\"price\":1,\"note\":[]}]}"),
+                     "is not a field of this object; did you mean \"notes\"?");
+    ck_assert_str_eq(query_detail("Limit", "5"), "is not a parameter of this path; did you mean \"limit\"?");
+    ck_assert_str_eq(query_detail("asOf", "x"), "is not a parameter of this path; did you mean \"as_of\"?");
+    ck_assert_str_eq(detail_of("{\"choice\":\"Live\"}"),
+                     "must be one of live, paper, sim; did you mean \"live\"?");
+    ck_assert_str_eq(query_detail("status", "papper"),
+                     "must be one of live, paper, sim; did you mean \"paper\"?");
+    /* of another place, or not close */
+    ck_assert_str_eq(detail_of("{\"limit\":1}"), "is not a field of this body");
+    ck_assert_str_eq(detail_of("{\"computed\":1}"), "is not a field of this body");
+    ck_assert_str_eq(query_detail("evidence", "x"), "is not a parameter of this path");
+    ck_assert_str_eq(detail_of("{\"choice\":\"dead\"}"), "must be one of live, paper, sim");
+    arena_release(&arena);
+}
+END_TEST
+
+START_TEST(a_time_that_lacks_something_is_told_what)
+{
+    static const char *const cases[][2] = {
+        { "2026-06-04T10:00:00", "has no time zone: write 2026-06-04T10:00:00Z" },
+        { "2026-06-04T10:00:00.25", "has no time zone: write 2026-06-04T10:00:00.25Z" },
+        { "2026-06-04 10:00:00", "has no time zone: write 2026-06-04T10:00:00Z" },
+        { "2026-06-04T10:00", "has no seconds and no time zone: write 2026-06-04T10:00:00Z" },
+        { "2026-06-04", "is a date without a time of day: write 2026-06-04T00:00:00Z" },
+        { "2026-06-04 10:00:00Z", "has no T between its date and its time: write 2026-06-04T10:00:00Z" },
+        { "2026-06-31", "is not an RFC 3339 time such as 2026-06-04T10:00:00Z" },
+        { "2026-06-31T10:00:00", "is not an RFC 3339 time such as 2026-06-04T10:00:00Z" },
+        { "yesterday", "is not an RFC 3339 time such as 2026-06-04T10:00:00Z" },
+        { "", "is not an RFC 3339 time such as 2026-06-04T10:00:00Z" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_str_eq(detail_of(arena_fmt(&arena, "{\"time\":\"%s\"}", cases[i][0])), cases[i][1]);
+        ck_assert_str_eq(query_detail("as_of", cases[i][0]), cases[i][1]);
+        ck_assert_int_eq(problem.first->fault, FAULT_INVALID_TIME);
+    }
+    arena_release(&arena);
+}
+END_TEST
+
+START_TEST(a_number_or_boolean_in_quotes_is_told_so)
+{
+    ck_assert_str_eq(detail_of("{\"number\":\"0.10\"}"),
+                     "must be a number, is a text: write 0.10 without quotes");
+    ck_assert_str_eq(detail_of("{\"count\":\"5\"}"),
+                     "must be a whole number, is a text: write 5 without quotes");
+    ck_assert_str_eq(detail_of("{\"flag\":\"true\"}"),
+                     "must be true or false, is a text: write true without quotes");
+    ck_assert_str_eq(detail_of("{\"number\":\"ten\"}"), "must be a number, is a text");
+    ck_assert_str_eq(detail_of("{\"number\":\"\"}"), "must be a number, is a text");
+    ck_assert_str_eq(detail_of("{\"flag\":\"yes\"}"), "must be true or false, is a text");
+    ck_assert_str_eq(detail_of("{\"flag\":1}"), "must be true or false, is a number");
+    arena_release(&arena);
+}
+END_TEST
+
 static enum err decode_cursor(const char *first, const char *second, uint64_t scope)
 {
     struct cursor_values values = { .count = second ? 2 : 1, .value = { first, second } };
@@ -582,6 +659,8 @@ UNIT_MAIN("field", every_broken_body_is_refused_by_its_name, the_detail_says_whe
           a_missing_body_is_refused_where_a_field_is_required,
           hundreds_of_faults_are_counted_and_not_all_kept, every_fault_of_a_query_is_named_and_all_at_once,
           queries_and_paths_are_decoded, faults_of_body_path_and_query_come_together,
+          a_misspelled_name_or_choice_is_answered_with_the_right_one,
+          a_time_that_lacks_something_is_told_what, a_number_or_boolean_in_quotes_is_told_so,
           a_lost_plus_in_a_query_is_explained,
           a_cursor_is_taken_for_its_own_list_only_and_with_values_that_fit,
           arrays_are_quoted_so_that_postgresql_reads_them_back, objects_become_json_in_the_order_of_the_table,
