@@ -11,7 +11,6 @@
 #include "server/problem.h"
 
 struct db;
-struct render;
 
 /* One statement on its way. It outlives a request that stops waiting for it: then `done` is NULL. */
 struct op {
@@ -22,14 +21,13 @@ struct op {
     /* Called once. `result` is NULL exactly when `err` is not OK; the callee releases it. */
     void (*done)(struct op *op, PGresult *result, enum err err);
     void *user;
-    const struct render *render; /* how its rows become the answer; with the call's memory */
-    bool writes;                 /* when the connection is lost, nobody knows whether it was done */
-    bool sent;                   /* the server may have it */
-    bool alone;                  /* has a sync of its own, so that no other statement's error reaches it */
-    bool retryable;              /* failed only because of another transaction */
-    enum err unprepared;         /* why its preparation failed; OK: it did not */
-    int *sharers;                /* how many operations still use the result; NULL: it is this one's alone */
-    int first, count;            /* of a shared result's rows, those of this operation */
+    bool writes;         /* when the connection is lost, nobody knows whether it was done */
+    bool sent;           /* the server may have it */
+    bool alone;          /* has a sync of its own, so that no other statement's error reaches it */
+    bool retryable;      /* failed only because of another transaction */
+    enum err unprepared; /* why its preparation failed; OK: it did not */
+    int *sharers;        /* how many operations still use the result; NULL: it is this one's alone */
+    int first, count;    /* of a shared result's rows, those of this operation */
 };
 
 void result_release(PGresult *result, int *sharers);

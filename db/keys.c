@@ -11,15 +11,6 @@ struct load {
     void *user;
 };
 
-static enum role role_parse(const char *name)
-{
-    static const char *const names[] = { "reader", "researcher", "agent", "admin" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return (enum role)(ROLE_READER + i);
-    return ROLE_PUBLIC;
-}
-
 static int by_hash(const void *a, const void *b)
 {
     return strcmp(((const struct key *)a)->hash, ((const struct key *)b)->hash);

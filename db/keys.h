@@ -2,7 +2,12 @@
 #ifndef DAYBOOK_DB_KEYS_H
 #define DAYBOOK_DB_KEYS_H
 
-#include "server/call.h"
+#include <stdbool.h>
+
+#include "server/problem.h"
+#include "server/role.h"
+
+struct db;
 
 struct key {
     char hash[65]; /* SHA-256 of the token */

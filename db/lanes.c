@@ -6,7 +6,6 @@
 #include "db/db.h"
 #include "db/stats.h"
 #include "server/config.h"
-#include "server/coro.h"
 
 enum {
     REPLAN_US = 10 * 1000 * 1000,
@@ -157,9 +156,32 @@ static bool slow_hope(struct db *db, bool connect)
     return hope;
 }
 
-enum err lane_take(struct call *c, struct conn **conn)
+static void lease_unlink(struct db *db, struct lease *lease)
 {
-    struct db *db = c->loop->db;
+    struct lease **at = &db->waiting;
+    while (*at != lease)
+        at = &(*at)->next;
+    *at = lease->next;
+}
+
+static bool lease_give_up(struct task_wait *w, enum err *why, bool even_writes)
+{
+    (void)why;
+    (void)even_writes;
+    lease_unlink(w->task->loop->db, container_of(w, struct lease, wait));
+    return true;
+}
+
+static void lease_end(struct db *db, struct lease *lease, struct conn *conn, enum err why)
+{
+    lease_unlink(db, lease);
+    lease->conn = conn;
+    task_wake(&lease->wait, why);
+}
+
+enum err lane_take(struct task *t, struct conn **conn)
+{
+    struct db *db = t->loop->db;
     if (db->stopping)
         return ERR_SHUTTING_DOWN;
     *conn = db->waiting ? NULL : slow_free(db);
@@ -169,30 +191,14 @@ enum err lane_take(struct call *c, struct conn **conn)
     }
     if (!slow_hope(db, true))
         return ERR_DATABASE_UNAVAILABLE;
-    struct lease lease = { .call = c };
+    struct lease lease = { .wait.give_up = lease_give_up };
     struct lease **end = &db->waiting;
     while (*end)
         end = &(*end)->next;
     *end = &lease;
-    c->lease = &lease;
-    c->coro = coro_self();
-    c->wake = OK;
-    coro_wait();
-    c->coro = NULL;
-    c->lease = NULL;
+    enum err err = task_wait(t, &lease.wait);
     *conn = lease.conn;
-    return c->wake;
-}
-
-static void lease_end(struct db *db, struct lease *lease, struct conn *conn, enum err why)
-{
-    struct lease **at = &db->waiting;
-    while (*at != lease)
-        at = &(*at)->next;
-    *at = lease->next;
-    lease->conn = conn;
-    lease->call->wake = why;
-    coro_resume(lease->call->coro);
+    return err;
 }
 
 void lane_slow_changed(struct db *db)
@@ -234,27 +240,6 @@ void lane_give(struct db *db, struct conn *conn)
     }
     conn->busy = conn->poisoned = false;
     lane_slow_changed(db);
-}
-
-bool db_call_wake(struct call *c, enum err why, bool even_writes)
-{
-    if (c->lease) {
-        lease_end(c->loop->db, c->lease, NULL, why);
-        return true;
-    }
-    if (!c->op || (c->op->writes && c->op->sent && !even_writes))
-        return false;
-    if (c->op->writes && c->op->sent)
-        why = ERR_OUTCOME_UNKNOWN;
-    c->op->done = NULL;
-    c->op = NULL;
-    if (c->coro) {
-        c->wake = why;
-        coro_resume(c->coro);
-    } else {
-        call_answer(c, why);
-    }
-    return true;
 }
 
 void db_stats(const struct db *db, struct db_stats *out)

@@ -3,12 +3,12 @@
 #define DAYBOOK_DB_LANES_H
 
 #include "db/conn.h"
-#include "server/call.h"
+#include "server/task.h"
 
-/* A coroutine that waits for a connection of the slow lane. */
+/* A task that waits for a connection of the slow lane. */
 struct lease {
+    struct task_wait wait;
     struct lease *next;
-    struct call *call;
     struct conn *conn;
 };
 
@@ -31,7 +31,7 @@ void op_free(struct db *db, struct op *op);
 /* Puts the statement on its lane (not LANE_SLOW). */
 enum err lane_send(struct db *db, struct op *op) must_check;
 /* A connection of the slow lane for the calling coroutine, or why there is none. */
-enum err lane_take(struct call *c, struct conn **conn) must_check;
+enum err lane_take(struct task *t, struct conn **conn) must_check;
 void lane_give(struct db *db, struct conn *conn);
 /* A slow connection became usable, or went away. */
 void lane_slow_changed(struct db *db);

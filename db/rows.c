@@ -10,65 +10,31 @@
 #include "db/db.h"
 
 struct rows {
-    struct rows *next;
-    struct call *call;
-    const struct column_map *map;
+    const struct column_map *map; /* NULL: not bound yet */
     PGresult *result;
     int *sharers;
     int first, count; /* of the result's rows, those that are ours */
 };
 
-static void release(void *rows)
+static void release(void *what)
 {
-    struct rows *r = rows;
-    rows_release(r->call, r);
+    const struct rows *r = what;
+    result_release(r->result, r->sharers);
 }
 
-struct rows *rows_keep(struct call *c, const struct op *op, PGresult *result, struct arena *arena)
+struct rows *rows_keep(struct arena *arena, const struct op *op, PGresult *result)
 {
     struct rows *r = arena_alloc(arena, sizeof *r);
-    *r = (struct rows){ c->rows, c, NULL, result, op->sharers, op->first, op->count };
-    if (arena != &c->arena)
-        arena_defer(arena, release, r);
+    *r = (struct rows){ NULL, result, op->sharers, op->first, op->count };
     if (!op->sharers)
         r->count = PQntuples(result);
-    c->rows = r;
+    arena_on_release(arena, release, r);
     return r;
-}
-
-void rows_release(struct call *c, struct rows *r)
-{
-    struct rows **at = &c->rows;
-    while (*at != r)
-        at = &(*at)->next;
-    *at = r->next;
-    result_release(r->result, r->sharers);
 }
 
 int rows_count(const struct rows *r)
 {
     return r->count;
-}
-
-static int column(const struct rows *r, const char *name)
-{
-    for (int i = 0; i < PQnfields(r->result); i++)
-        if (strcmp(PQfname(r->result, i), name) == 0)
-            return i;
-    fprintf(stderr, "daybookd: a statement has no column %s\n", name);
-    abort();
-}
-
-const char *rows_text(const struct rows *r, int row, const char *name)
-{
-    int col = column(r, name);
-    row += r->first;
-    return PQgetisnull(r->result, row, col) ? NULL : PQgetvalue(r->result, row, col);
-}
-
-size_t rows_bytes(const struct rows *r, int row, const char *name)
-{
-    return (size_t)PQgetlength(r->result, r->first + row, column(r, name));
 }
 
 /* ---- values by handle ---- */
@@ -286,56 +252,10 @@ void rows_csv(struct buf *out, const struct rows *r, int row)
     buf_text(out, "\r\n");
 }
 
-void rows_cursor(struct call *c, const struct rows *r, int row, struct cursor_values *values)
-{
-    values->count = 2;
-    values->value[0] = arena_text(&c->arena, rows_text(r, row, "_cursor_1"));
-    values->value[1] = arena_text(&c->arena, rows_text(r, row, "_cursor_2"));
-}
-
-const char *rows_time(struct arena *arena, const struct rows *r, int row, const char *name)
-{
-    struct buf out = { .arena = arena };
-    const char *text = rows_text(r, row, name);
-    put_time(&out, text, strlen(text));
-    return arena_copy(arena, out.data + 1, out.len - 2);
-}
-
 const char *row_time(const struct rows *r, int row, const struct column *column, struct arena *arena)
 {
     struct buf out = { .arena = arena };
     const char *text = row_text(r, row, column);
     put_time(&out, text, strlen(text));
     return arena_copy(arena, out.data + 1, out.len - 2);
-}
-
-void rows_page(struct buf *out, struct call *c, const struct rows *r)
-{
-    rows_page_of(out, c, r, rows_json);
-}
-
-void rows_page_of(struct buf *out, struct call *c, const struct rows *r, rows_item *put)
-{
-    const struct field *limit = field_find(c->route->fields, "limit");
-    int most = (int)*(const int64_t *)(const void *)((const char *)c->in + limit->offset);
-    int count = rows_count(r) > most ? most : rows_count(r);
-    buf_text(out, "{\"items\":[");
-    for (int row = 0; row < count; row++) {
-        if (c->waits)
-            call_breathe(c); /* an item may take a while to make */
-        if (row)
-            buf_char(out, ',');
-        put(out, r, row);
-    }
-    buf_text(out, "],\"next_cursor\":");
-    if (rows_count(r) > most) {
-        struct cursor_values values;
-        rows_cursor(c, r, count - 1, &values);
-        buf_char(out, '"');
-        cursor_encode(out, &values, c->cursor_scope);
-        buf_char(out, '"');
-    } else {
-        buf_text(out, "null");
-    }
-    buf_char(out, '}');
 }

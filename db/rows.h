@@ -4,11 +4,10 @@
 
 #include <libpq-fe.h>
 
+#include "core/base/arena.h"
 #include "db/conn.h"
-#include "server/call.h"
 
-/* Takes over the part of the result that is the operation's; released with the call, or before it with the
- * arena. */
-struct rows *rows_keep(struct call *c, const struct op *op, PGresult *result, struct arena *arena);
+/* Takes over the part of the result that is the operation's; released with the arena. */
+struct rows *rows_keep(struct arena *arena, const struct op *op, PGresult *result);
 
 #endif

@@ -1,9 +1,9 @@
 /* What the service says about itself: health, version, metrics and the contract. */
 #include "commit.gen.h"
-#include "db/db.h"
+#include "server/dispatch/query.h"
 #include "handlers/routes.h"
 #include "server/assets.h"
-#include "server/http/auth.h"
+#include "server/dispatch/auth.h"
 #include "server/metrics.h"
 
 static enum err health_live(struct call *c)

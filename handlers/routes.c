@@ -1,7 +1,7 @@
 /* The route tables of all resources, as dispatch searches them. */
 #include "handlers/routes.h"
 
-#include "server/http/route.h"
+#include "server/dispatch/route.h"
 
 const struct route *const route_tables[] = {
     meta_routes,

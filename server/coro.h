@@ -11,8 +11,9 @@ struct coro;
 void coro_start(void (*run)(void *arg), void *arg);
 /* Inside a coroutine: itself. Outside: NULL. */
 struct coro *coro_self(void);
-/* Waits until another part of the same thread resumes it. */
-void coro_wait(void);
+/* Waits until another part of the same thread resumes it. False: it is called outside of a coroutine. Use
+ * task_wait (server/task.h), which also says what is waited for. */
+bool coro_wait(void);
 void coro_resume(struct coro *c);
 /* Frees the calling thread's spare stacks. */
 void coro_release_spares(void);

@@ -125,14 +125,14 @@ static struct job *job_new(struct embed_worker *w, const char *const *texts, siz
     return job;
 }
 
-enum err embed_worker_embed(struct call *c, const char *const *texts, size_t count, float *out)
+enum err embed_worker_embed(struct task *t, const char *const *texts, size_t count, float *out)
 {
-    struct embed_worker *w = c->loop->embed_worker;
+    struct embed_worker *w = t->loop->embed_worker;
     if (!count)
         return OK;
     struct job *job = job_new(w, texts, count);
     atomic_fetch_add(&w->queued, (int64_t)count);
-    TRY(worker_run(c, &job->job));
+    TRY(worker_run(t, &job->job));
     if (weights_are_good)
         memcpy(out, job->out, count * EMBED_DIM * sizeof *out);
     embed_release(&job->job);

@@ -3,7 +3,7 @@
 #define DAYBOOK_SERVER_EMBED_WORKER_H
 
 #include "core/embed/embed.h"
-#include "server/call.h"
+#include "server/task.h"
 
 struct embed_worker;
 
@@ -14,9 +14,9 @@ struct embed_worker *embed_worker_open(struct loop *loop);
 void embed_worker_close(struct embed_worker *w);
 
 /* Embeds each text into EMBED_DIM numbers of `out`, in the space EMBED_MODEL. Waits, without holding up the
- * loop; calls take turns, a text each. The texts are copied, and `out` is written only when this returns OK.
- * ERR_EMBEDDER_UNAVAILABLE: the weights are damaged. Others: why the call may not wait any longer. */
-enum err embed_worker_embed(struct call *c, const char *const *texts, size_t count, float *out) must_check;
+ * loop; tasks take turns, a text each. The texts are copied, and `out` is written only when this returns OK.
+ * ERR_EMBEDDER_UNAVAILABLE: the weights are damaged. Others: why the task may not wait any longer. */
+enum err embed_worker_embed(struct task *t, const char *const *texts, size_t count, float *out) must_check;
 
 struct embed_worker_stats {
     int64_t queued; /* texts that wait or are being embedded */

@@ -25,11 +25,11 @@ bool embedder_available(const struct loop *l)
     return !l->embedder || remote_embedder_available(l);
 }
 
-enum err embedder_embed(struct call *c, const char *const *texts, size_t count, float *out)
+enum err embedder_embed(struct task *t, const char *const *texts, size_t count, float *out)
 {
-    if (c->loop->embedder)
-        return remote_embedder_embed(c, texts, count, out);
-    return c->loop->embed_worker ? embed_worker_embed(c, texts, count, out) : ERR_SHUTTING_DOWN;
+    if (t->loop->embedder)
+        return remote_embedder_embed(t, texts, count, out);
+    return t->loop->embed_worker ? embed_worker_embed(t, texts, count, out) : ERR_SHUTTING_DOWN;
 }
 
 bool embedder_took(const float *vector, size_t dim)
@@ -40,24 +40,24 @@ bool embedder_took(const float *vector, size_t dim)
     return false;
 }
 
-static uint64_t owner_of(const struct call *c)
+static uint64_t owner_of(const struct task *t)
 {
-    return hash_bytes(c->owner, strlen(c->owner), HASH_SEED);
+    return hash_bytes(t->owner, strlen(t->owner), HASH_SEED);
 }
 
-bool embedder_fills(const struct call *c)
+bool embedder_fills(const struct task *t)
 {
-    return c->loop->now_us >= c->loop->fills_after_us || c->loop->fills_not_of != owner_of(c);
+    return t->loop->now_us >= t->loop->fills_after_us || t->loop->fills_not_of != owner_of(t);
 }
 
-void embedder_fill_refused(struct call *c)
+void embedder_fill_refused(struct task *t)
 {
-    c->loop->fills_after_us = c->loop->now_us + INT64_C(60000000);
-    c->loop->fills_not_of = owner_of(c);
+    t->loop->fills_after_us = t->loop->now_us + INT64_C(60000000);
+    t->loop->fills_not_of = owner_of(t);
 }
 
-enum err embedder_embed_one(struct call *c, const char *text, float *out)
+enum err embedder_embed_one(struct task *t, const char *text, float *out)
 {
-    TRY(embedder_embed(c, &text, 1, out));
-    return embedder_took(out, embedder_space(c->loop).dim) ? OK : ERR_EMBEDDER_UNAVAILABLE;
+    TRY(embedder_embed(t, &text, 1, out));
+    return embedder_took(out, embedder_space(t->loop).dim) ? OK : ERR_EMBEDDER_UNAVAILABLE;
 }

@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_SERVER_EMBEDDER_H
 #define DAYBOOK_SERVER_EMBEDDER_H
 
-#include "server/call.h"
+#include "server/task.h"
 
 /* The space that its vectors are in: they are compared with those of the same model and dimension only. */
 struct embedder_space {
@@ -19,16 +19,16 @@ bool embedder_available(const struct loop *l);
 
 /* Embeds each text: `out` takes count * dim numbers, each vector of length 1; a text that an endpoint refuses
  * at any length, though it takes others, gets zeros instead. Waits, without holding up the loop.
- * ERR_EMBEDDER_UNAVAILABLE: not now; why is in the log. Any other error: the call may not wait any longer. */
-enum err embedder_embed(struct call *c, const char *const *texts, size_t count, float *out) must_check;
+ * ERR_EMBEDDER_UNAVAILABLE: not now; why is in the log. Any other error: the task may not wait any longer. */
+enum err embedder_embed(struct task *t, const char *const *texts, size_t count, float *out) must_check;
 /* True: the text got its vector. */
 bool embedder_took(const float *vector, size_t dim);
-/* Whether a call that has something else to do may embed what waits of its owner, too. Not for a minute after
+/* Whether a task that has something else to do may embed what waits of its owner, too. Not for a minute after
  * one of its texts was refused (embedder_fill_refused; the last such owner is known): it waits on, and every
  * call would ask for it again. */
-bool embedder_fills(const struct call *c);
-void embedder_fill_refused(struct call *c);
+bool embedder_fills(const struct task *t);
+void embedder_fill_refused(struct task *t);
 /* One text, which is ERR_EMBEDDER_UNAVAILABLE too when it is refused. */
-enum err embedder_embed_one(struct call *c, const char *text, float *out) must_check;
+enum err embedder_embed_one(struct task *t, const char *text, float *out) must_check;
 
 #endif

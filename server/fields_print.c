@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "server/http/route.h"
+#include "server/dispatch/route.h"
 #include "server/json/field.h"
 
 struct printer {

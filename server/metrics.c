@@ -8,10 +8,11 @@
 
 #include "commit.gen.h"
 #include "db/stats.h"
+#include "server/dispatch/route.h"
 #include "server/embed_worker.h"
 #include "server/http/clients.h"
 #include "server/http/daemon.h"
-#include "server/http/route.h"
+#include "server/http/method.h"
 #include "server/loop.h"
 #include "server/worker.h"
 

@@ -23,10 +23,11 @@
 #include "core/base/arena.h"
 #include "db/db.h"
 #include "server/coro.h"
+#include "server/dispatch/auth.h"
+#include "server/dispatch/dispatch.h"
+#include "server/dispatch/route.h"
 #include "server/embed_worker.h"
-#include "server/http/auth.h"
 #include "server/http/daemon.h"
-#include "server/http/route.h"
 #include "server/log.h"
 #include "server/loop.h"
 #include "server/metrics.h"
@@ -247,7 +248,7 @@ static bool loop_thread_open(struct loop_thread *w, int index, const struct conf
     w->loop.metrics = metrics_open(&w->loop);
     w->loop.db = db_open(&w->loop, w->database_url);
     w->loop.auth = auth_open(&w->loop);
-    w->loop.http = http_open(&w->loop, w->listen_fd);
+    w->loop.http = http_open(&w->loop, w->listen_fd, &dispatch_app);
     return w->loop.http && remotes_open(&w->loop);
 }
 

@@ -20,9 +20,9 @@ struct list {
     struct worker_job *first, *last;
 };
 
-/* A call that waits to be let in; on its own stack. */
+/* A task that waits to be let in; on its own stack. */
 struct entry {
-    struct call_wait wait;
+    struct task_wait wait;
     struct worker *w;
     struct entry *next;
 };
@@ -31,7 +31,7 @@ struct entry {
 struct worker {
     struct loop *loop;
     int64_t jobs;            /* that nobody has ended yet; the loop's */
-    int inside;              /* calls that were let in; the loop's, as the next */
+    int inside;              /* tasks that were let in; the loop's, as the next */
     struct entry *entries;   /* the first has waited longest */
     struct watch done_watch; /* an eventfd: something is in `done` */
     pthread_t thread;
@@ -135,13 +135,13 @@ static void *run(void *arg)
 
 /* ---- the loop's side ---- */
 
-/* The call goes on, and has the job if that is done. Where nobody waits, nobody needs it any more. */
+/* The task goes on, and has the job if that is done. Where nobody waits, nobody needs it any more. */
 static void end_job(struct worker *w, struct worker_job *job, enum err err)
 {
     w->jobs--;
-    bool awaited = job->wait.call && !atomic_load(&job->abandoned);
+    bool awaited = job->wait.task && !atomic_load(&job->abandoned);
     if (awaited)
-        call_wake(&job->wait, err);
+        task_wake(&job->wait, err);
     if (!awaited || err != OK)
         job->release(job);
 }
@@ -165,9 +165,12 @@ static void on_done(struct watch *watch, uint32_t events)
     end_jobs(w, &done, OK);
 }
 
-static void give_up(struct call_wait *wait)
+static bool give_up(struct task_wait *wait, enum err *why, bool even_writes)
 {
+    (void)why;
+    (void)even_writes;
     atomic_store(&container_of(wait, struct worker_job, wait)->abandoned, true);
+    return true;
 }
 
 /* False: it takes no more of them. */
@@ -186,10 +189,14 @@ static bool enqueue(struct worker *w, struct worker_job *job)
     return true;
 }
 
-enum err worker_run(struct call *c, struct worker_job *job)
+enum err worker_run(struct task *t, struct worker_job *job)
 {
-    job->wait.call = c; /* before the thread has it */
-    return enqueue(c->loop->worker, job) ? call_wait(c, &job->wait) : ERR_SHUTTING_DOWN;
+    if (task_can_wait(t) != OK) {
+        job->release(job);
+        return ERR_INTERNAL;
+    }
+    job->wait.task = t; /* before the thread has it */
+    return enqueue(t->loop->worker, job) ? task_wait(t, &job->wait) : ERR_SHUTTING_DOWN;
 }
 
 void worker_post(struct loop *loop, struct worker_job *job)
@@ -211,24 +218,28 @@ void worker_when_idle(struct worker *w, int after_s, void (*idle)(void *arg), vo
 
 /* ---- large jobs ---- */
 
-static void forget_entry(struct call_wait *wait)
+static bool forget_entry(struct task_wait *wait, enum err *why, bool even_writes)
 {
+    (void)why;
+    (void)even_writes;
     struct entry *e = container_of(wait, struct entry, wait), **at = &e->w->entries;
     while (*at != e)
         at = &(*at)->next;
     *at = e->next;
+    return true;
 }
 
 static void wake_first(struct worker *w, enum err err)
 {
     struct entry *e = w->entries;
     w->entries = e->next;
-    call_wake(&e->wait, err);
+    task_wake(&e->wait, err);
 }
 
-enum err worker_enter(struct call *c)
+enum err worker_enter(struct task *t)
 {
-    struct worker *w = c->loop->worker;
+    struct worker *w = t->loop->worker;
+    TRY(task_can_wait(t));
     if (!w || w->stopping)
         return ERR_SHUTTING_DOWN;
     if (w->inside < WORKER_INSIDE_MAX) {
@@ -239,7 +250,7 @@ enum err worker_enter(struct call *c)
     while (*last)
         last = &(*last)->next;
     *last = &e;
-    return call_wait(c, &e.wait);
+    return task_wait(t, &e.wait);
 }
 
 void worker_leave(struct loop *loop)

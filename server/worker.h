@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "server/call.h"
+#include "server/task.h"
 
 struct worker;
 
@@ -23,8 +23,8 @@ struct worker_job {
     int turn_us; /* pieces are done until so much time has gone by, then it is the turn of another; 0: one */
 
     struct worker_job *next;
-    struct call_wait wait;
-    atomic_bool abandoned; /* the call has gone on without it: no more steps */
+    struct task_wait wait;
+    atomic_bool abandoned; /* the task has gone on without it: no more steps */
 };
 
 /* One for each loop, opened before it turns. NULL: no thread, or no descriptor. */
@@ -32,19 +32,19 @@ struct worker *worker_open(struct loop *loop);
 /* On the loop's thread: ends those that still wait with ERR_SHUTTING_DOWN, and the thread. */
 void worker_close(struct worker *w);
 
-/* Runs it, while the loop goes on. OK: it is done, and the caller releases it. Any other error: the call may
+/* Runs it, while the loop goes on. OK: it is done, and the caller releases it. Any other error: the task may
  * not wait any longer, and the job will be released by the worker; so whatever a job points to is its own,
- * never the call's. Only in routes that wait. */
-enum err worker_run(struct call *c, struct worker_job *job) must_check;
+ * never the task's. Only in a coroutine. */
+enum err worker_run(struct task *t, struct worker_job *job) must_check;
 
 /* Runs it for nobody: the worker releases it, done or not. */
 void worker_post(struct loop *loop, struct worker_job *job);
 
-/* For calls whose jobs take much memory: so many of a loop are inside at a time, from before they gather what
+/* For tasks whose jobs take much memory: so many of a loop are inside at a time, from before they gather what
  * they need until they have released it. The others wait their turn, in the order in which they came. OK: it
- * is inside, and leaves. Only in routes that wait. */
+ * is inside, and leaves. Only in a coroutine. */
 enum { WORKER_INSIDE_MAX = 2 };
-enum err worker_enter(struct call *c) must_check;
+enum err worker_enter(struct task *t) must_check;
 void worker_leave(struct loop *loop);
 
 /* How many there are, waiting or being worked on. */

@@ -30,6 +30,12 @@ struct arena_block {
     alignas(max_align_t) unsigned char bytes[];
 };
 
+struct arena_hook {
+    struct arena_hook *next;
+    void (*release)(void *what);
+    void *what;
+};
+
 static _Thread_local struct {
     struct arena_block *first;
     int count;
@@ -146,24 +152,24 @@ static bool spared(struct arena_block *b)
     return false;
 }
 
-struct arena_deferred {
-    struct arena_deferred *next;
-    void (*release)(void *of);
-    void *of;
-};
-
-void arena_defer(struct arena *a, void (*release)(void *of), void *of)
+void arena_on_release(struct arena *a, void (*release)(void *what), void *what)
 {
-    struct arena_deferred *d = arena_alloc(a, sizeof *d);
-    *d = (struct arena_deferred){ a->deferred, release, of };
-    a->deferred = d;
+    struct arena_hook *hook = arena_alloc(a, sizeof *hook);
+    *hook = (struct arena_hook){ a->hooks, release, what };
+    a->hooks = hook;
+}
+
+void arena_run_hooks(struct arena *a)
+{
+    struct arena_hook *hook = a->hooks;
+    a->hooks = NULL;
+    for (; hook; hook = hook->next)
+        hook->release(hook->what);
 }
 
 void arena_release(struct arena *a)
 {
-    for (struct arena_deferred *d = a->deferred; d; d = d->next)
-        d->release(d->of);
-    a->deferred = NULL;
+    arena_run_hooks(a);
     for (struct arena_block *b = a->blocks, *next; b; b = next) {
         next = b->next;
         if (!spared(b))

@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 struct arena_block;
-struct arena_deferred;
+struct arena_hook;
 struct arena {
     struct arena_block *blocks; /* newest first */
-    struct arena_deferred *deferred;
+    struct arena_hook *hooks;   /* likewise */
 };
 
 /* All of these return memory that lives until arena_release; they never return NULL: the limits on bodies and
@@ -22,10 +22,13 @@ char *arena_text(struct arena *a, const char *text);
 char *arena_fmt(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vfmt(struct arena *a, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Calls `release` with `of` when the arena is released, the newest first: for what lives outside it. */
-void arena_defer(struct arena *a, void (*release)(void *of), void *of);
+/* Calls `release(what)` once, when the arena is released: for what lives as long as the arena but was not
+ * allocated from it. The newest is called first. */
+void arena_on_release(struct arena *a, void (*release)(void *what), void *what);
+/* Calls those now, and keeps the arena's own memory. */
+void arena_run_hooks(struct arena *a);
 
-/* Frees everything; the arena can be used again. */
+/* Runs the hooks and frees everything; the arena can be used again. */
 void arena_release(struct arena *a);
 
 /* Frees what the calling thread keeps for its next arenas. */

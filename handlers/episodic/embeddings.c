@@ -133,7 +133,7 @@ static enum err embed_rows(struct call *c, struct arena *step, struct embeddings
     float *vectors = arena_alloc(step, count * (size_t)in->dim * sizeof *vectors);
     for (size_t i = 0; i < count; i++)
         texts[i] = source->text(step, r, (int)i);
-    TRY(embedder_embed(c, texts, count, vectors));
+    TRY(embedder_embed(&c->task, texts, count, vectors));
     p->refused += set_vectors(step, in, source->id, r, vectors);
     return OK;
 }

@@ -84,7 +84,7 @@ enum err finding_embed(struct call *c, struct finding *f, const char *text)
 {
     const struct embedder_space own = embedder_space(c->loop);
     float *v = arena_alloc(&c->arena, own.dim * sizeof *v);
-    TRY(embedder_embed_one(c, text, v));
+    TRY(embedder_embed_one(&c->task, text, v));
     set_direction(c, f, v, own.dim, own.model);
     return OK;
 }

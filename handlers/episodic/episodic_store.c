@@ -166,7 +166,7 @@ enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *l
     if (!n)
         return OK;
     float *vectors = arena_alloc(arena, n * own.dim * sizeof *vectors);
-    enum err err = embedder_embed(c, texts, n, vectors);
+    enum err err = embedder_embed(&c->task, texts, n, vectors);
     if (err == ERR_EMBEDDER_UNAVAILABLE)
         return OK;
     TRY(err);
@@ -360,7 +360,7 @@ static enum err embed_pending(struct call *c, struct arena *arena)
                                       row_text(r, (int)i, &waiting.answer));
     }
     float *vectors = arena_alloc(arena, count * embedder_space(c->loop).dim * sizeof *vectors);
-    TRY(embedder_embed(c, texts, count, vectors));
+    TRY(embedder_embed(&c->task, texts, count, vectors));
     const size_t dim = embedder_space(c->loop).dim;
     size_t taken = 0;
     for (size_t i = 0; i < count; i++)
@@ -369,7 +369,7 @@ static enum err embed_pending(struct call *c, struct arena *arena)
             memmove(vectors + taken++ * dim, vectors + i * dim, dim * sizeof *vectors);
         }
     if (taken < count)
-        embedder_fill_refused(c);
+        embedder_fill_refused(&c->task);
     return taken ? fill(c, arena, ids, vectors, taken) : OK;
 }
 
@@ -377,7 +377,7 @@ void episodes_embed_pending(struct call *c)
 {
     const struct problem kept = c->problem;
     struct arena step = { 0 };
-    if (embedder_fills(c))
+    if (embedder_fills(&c->task))
         (void)!embed_pending(c, &step);
     arena_release(&step);
     c->problem = kept;

@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_HANDLERS_KIT_REPLY_H
 #define DAYBOOK_HANDLERS_KIT_REPLY_H
 
-#include "db/db.h"
+#include "server/dispatch/query.h"
 
 /* 201 with the first row as the document, and its place: `path` with the row's id behind it. */
 enum err reply_created(struct call *c, const struct rows *r, const char *path, const struct column *id);

@@ -3,7 +3,7 @@
 #define DAYBOOK_HANDLERS_KIT_ROW_H
 
 #include "core/base/decimal.h"
-#include "db/db.h"
+#include "server/dispatch/query.h"
 
 /* Null is `otherwise`. */
 int64_t row_int(const struct rows *r, int row, const struct column *column, int64_t otherwise);

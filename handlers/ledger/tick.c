@@ -8,7 +8,7 @@
 #include "handlers/reflection/reflection.h"
 #include "handlers/routes.h"
 #include "server/config.h"
-#include "server/http/idempotency.h"
+#include "server/dispatch/idempotency.h"
 
 enum {
     TRIES_MAX = 16,              /* while other runners store ticks first */

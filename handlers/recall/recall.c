@@ -157,7 +157,7 @@ static enum err embed_query(struct call *c, struct recall *r)
     struct buf out = { .arena = &c->arena };
     r->space = own.model;
     r->dim = (int64_t)own.dim;
-    TRY(embedder_embed_one(c, r->query, v));
+    TRY(embedder_embed_one(&c->task, r->query, v));
     for (size_t i = 0; i < own.dim; i++)
         buf_fmt(&out, i ? ",%.9g" : "{%.9g", (double)v[i]);
     buf_char(&out, '}');

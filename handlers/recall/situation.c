@@ -67,7 +67,7 @@ static enum err embed_pending(struct call *c, struct arena *step, const struct s
     float *vectors = arena_alloc(step, count * own.dim * sizeof *vectors);
     for (size_t i = 0; i < count; i++)
         texts[i] = row_text(r, (int)i, &pending.summary);
-    TRY(embedder_embed(c, texts, count, vectors));
+    TRY(embedder_embed(&c->task, texts, count, vectors));
     params.vectors = vectors_json(c, step, r, vectors, own.dim);
     return query_run(c, &situations_store, &params);
 }

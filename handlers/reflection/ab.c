@@ -100,7 +100,7 @@ static enum err work(struct making *m)
 {
     struct ab_job *job = m->job;
     m->job = NULL;
-    TRY(worker_run(m->c, &job->job));
+    TRY(worker_run(&m->c->task, &job->job));
     m->job = job;
     return OK;
 }
@@ -240,7 +240,7 @@ static enum err report(struct call *c)
 /* A report takes tens of megabytes, so only a few are made at a time. */
 static enum err ab(struct call *c)
 {
-    TRY(worker_enter(c));
+    TRY(worker_enter(&c->task));
     enum err err = report(c);
     worker_leave(c->loop);
     return err;

@@ -166,7 +166,7 @@ static enum err ask_builtin(struct call *c, struct reflection *r, const char **t
     r->cost_usd = "0";
     TRY(gather(c, r, builtin_take));
     struct builtin *b = r->builtin;
-    TRY(worker_run(c, &b->job));
+    TRY(worker_run(&c->task, &b->job));
     *text = arena_text(&c->arena, buf_string(&b->note));
     builtin_release(&b->job);
     return OK;
@@ -234,7 +234,7 @@ static enum err ask_model(struct call *c, struct reflection *r, struct llm_answe
                                            .user = r->prompt.user,
                                            .model = r->own_model };
     r->model_used = line_of(c, reflection_model(c, r), MODEL_CHARS);
-    enum err err = llm_ask(c, &question, answer);
+    enum err err = llm_ask(&c->task, &question, answer);
     if (is_model_failure(err)) {
         set_outcome(c, r, "model_failed", err_code(err), c->problem.detail);
         c->problem = (struct problem){ .arena = c->problem.arena };

@@ -119,7 +119,7 @@ static enum err promote(struct call *c)
 {
     const struct note_in *in = c->in;
     TRY(instant_check(c, "at", in->at));
-    return db_tx(c, promote_tx, c->in);
+    return query_tx(c, promote_tx, c->in);
 }
 
 #define IN(table) INPUT(table, struct note_in)

@@ -144,7 +144,7 @@ static enum err store_outcome(struct call *c, void *arg)
  * which needs no transaction. */
 static bool is_one_statement(const struct call *c, const struct reflection *r)
 {
-    return !r->claim && !c->before_commit;
+    return !r->claim && !c->claim;
 }
 
 enum err reflection_store(struct call *c, struct reflection *r)
@@ -154,7 +154,7 @@ enum err reflection_store(struct call *c, struct reflection *r)
     if (is_one_statement(c, r))
         TRY(store_outcome(c, r));
     else
-        TRY(db_tx(c, r->lessons_text ? store_note : store_outcome, r));
+        TRY(query_tx(c, r->lessons_text ? store_note : store_outcome, r));
     metrics_reflection(c->loop->metrics, r->outcome, r->reason);
     return OK;
 }

@@ -164,7 +164,7 @@ static enum err find_cases(struct call *c, struct research_in *in)
 {
     const struct embedder_space own = embedder_space(c->loop);
     float *vector = arena_alloc(&c->arena, own.dim * sizeof *vector);
-    enum err err = embedder_embed_one(c, in->near_text, vector);
+    enum err err = embedder_embed_one(&c->task, in->near_text, vector);
     if (err == ERR_EMBEDDER_UNAVAILABLE)
         return cases_by_words(c, in, "embedder_unavailable");
     TRY(err);
@@ -352,7 +352,7 @@ static enum err research_step(struct call *c)
     const struct llm_question question = { .system = in->prompt.system,
                                            .user = in->prompt.user,
                                            .max_tokens = in->max_answer_tokens };
-    TRY(llm_ask(c, &question, &in->said));
+    TRY(llm_ask(&c->task, &question, &in->said));
     TRY(research_read_answer(c, &in->said, &in->entry));
     return research_store(c, in);
 }

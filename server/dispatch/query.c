@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "server/coro.h"
+#include "server/dispatch/idempotency.h"
 #include "server/dispatch/query_plan.h"
 #include "server/id.h"
+#include "server/log.h"
 
 static void require(const struct query *q, bool good, const char *what)
 {
@@ -51,10 +53,14 @@ static const char *const *param_values(const struct call *c, const struct query 
 enum err query_rows(struct call *c, const struct query *q, const void *in, struct arena *arena,
                     struct rows **rows)
 {
-    require(q, coro_self(), "is run by a route that is not marked `waits`");
+    if (!coro_self()) {
+        log_event(LOG_ERROR, "wait_outside_coroutine", "query=%s route=%s: it must be marked `waits`",
+                  q->name, c->route->path);
+        return ERR_INTERNAL;
+    }
     if (!arena)
         arena = &c->arena;
-    TRY(db_values(c, q->statement, param_values(c, q, in, arena), arena, rows));
+    TRY(db_values(&c->task, q->statement, param_values(c, q, in, arena), arena, rows));
     rows_bind(*rows, &q->plan->map);
     return OK;
 }
@@ -116,13 +122,13 @@ static int64_t page_limit(const struct query *q, const void *in)
 }
 
 void query_page(struct call *c, struct buf *out, const struct query *q, const void *in, const struct rows *r,
-                rows_item *put)
+                query_item *put)
 {
     const int most = (int)page_limit(q, in);
     const int count = rows_count(r) > most ? most : rows_count(r);
     buf_text(out, "{\"items\":[");
     for (int row = 0; row < count; row++) {
-        if (c->waits)
+        if (coro_self())
             call_breathe(c); /* an item may take a while to make */
         if (row)
             buf_char(out, ',');
@@ -177,13 +183,27 @@ static enum err route_reply(struct call *c, const struct rows *r)
     return is_missing(q, c->in, r) ? query_missing(c, q, c->in) : route->render(c, r);
 }
 
-static void route_done(struct call *c, struct rows *r, enum err err)
+/* A route that does not wait. */
+struct sent {
+    struct db_request request;
+    struct call *call;
+};
+
+static void route_done(struct db_request *r, enum err err)
 {
+    struct call *c = container_of(r, struct sent, request)->call;
     if (err == OK) {
-        rows_bind(r, &c->route->query->plan->map);
-        err = route_reply(c, r);
+        rows_bind(r->rows, &c->route->query->plan->map);
+        err = route_reply(c, r->rows);
     }
     call_answer(c, err);
+}
+
+static enum err send_route(struct call *c, const struct query *q)
+{
+    struct sent *sent = arena_alloc(&c->arena, sizeof *sent);
+    *sent = (struct sent){ .request.done = route_done, .call = c };
+    return db_send(&c->task, &sent->request, q->statement, param_values(c, q, c->in, &c->arena));
 }
 
 enum err query_route(struct call *c)
@@ -192,7 +212,7 @@ enum err query_route(struct call *c)
     if (c->route->prepare)
         TRY(c->route->prepare(c));
     if (!coro_self())
-        return db_send(c, q->statement, param_values(c, q, c->in, &c->arena), route_done);
+        return send_route(c, q);
     struct rows *r;
     TRY(query_rows(c, q, c->in, NULL, &r));
     return route_reply(c, r);
@@ -205,16 +225,34 @@ enum err route_run(struct call *c)
 
 /* ---- transactions ---- */
 
+struct tx {
+    struct call *call;
+    enum err (*fn)(struct call *c, void *arg);
+    void *arg;
+};
+
+static enum err run_tx(void *arg)
+{
+    const struct tx *tx = arg;
+    return tx->fn(tx->call, tx->arg);
+}
+
+/* The reply is stored if and only if what it says is committed. */
+static enum err run_and_settle(void *arg)
+{
+    const struct tx *tx = arg;
+    TRY(tx->fn(tx->call, tx->arg));
+    return idempotency_settle(tx->call);
+}
+
 enum err query_tx(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg)
 {
-    return db_tx(c, fn, arg);
+    struct tx tx = { c, fn, arg };
+    return db_tx(&c->task, db_in_tx(&c->task) ? run_tx : run_and_settle, &tx);
 }
 
 enum err query_tx_aside(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg)
 {
-    enum err (*before_commit)(struct call *) = c->before_commit;
-    c->before_commit = NULL;
-    enum err err = db_tx(c, fn, arg);
-    c->before_commit = before_commit;
-    return err;
+    struct tx tx = { c, fn, arg };
+    return db_tx(&c->task, run_tx, &tx);
 }

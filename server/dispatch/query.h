@@ -12,6 +12,7 @@
 #include "db/column.h"
 #include "db/db.h"
 #include "db/describe.h"
+#include "server/call.h"
 
 struct query {
     const struct statement *statement;
@@ -67,10 +68,11 @@ enum err query_tx_aside(struct call *c, enum err (*fn)(struct call *c, void *arg
 /* ERR_NOT_FOUND that says what: "there is no lesson 0192...". */
 enum err query_missing(struct call *c, const struct query *q, const void *in) must_check;
 
+typedef void query_item(struct buf *out, const struct rows *r, int row);
 /* The page {items, next_cursor} of at most in->limit rows; the statement fetched one more to know whether
  * there is a next one. `put` writes an item; NULL: rows_json. */
 void query_page(struct call *c, struct buf *out, const struct query *q, const void *in, const struct rows *r,
-                rows_item *put);
+                query_item *put);
 
 /* The handler of a route that names its query: `prepare`, the query, `render` (see struct route). A route
  * that does not wait returns at once, and the answer follows. */

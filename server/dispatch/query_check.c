@@ -3,7 +3,7 @@
 
 #include "server/dispatch/query.h"
 #include "server/dispatch/query_plan.h"
-#include "server/http/route.h"
+#include "server/dispatch/route.h"
 #include "server/log.h"
 
 /* Of the section that QUERY fills; a program without any query has none. */

@@ -1,10 +1,10 @@
-/* The headers that requests are read for, and those that answers carry. */
+/* The headers that are read from requests, and those that replies carry. */
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
 #include "server/config.h"
-#include "server/http/exchange.h"
+#include "server/http/http_internal.h"
 
 /* ---- of requests ---- */
 
@@ -12,7 +12,7 @@ static const struct {
     const char *name;
     size_t offset;
 } known_headers[] = {
-#define HEADER(name, member) { name, offsetof(struct call_headers, member) }
+#define HEADER(name, member) { name, offsetof(struct http_headers, member) }
     HEADER("Authorization", authorization),
     HEADER("X-API-Key", api_key),
     HEADER("X-Request-ID", request_id),
@@ -33,26 +33,26 @@ static const struct {
 static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     (void)kind;
-    struct call *c = cls;
+    struct exchange *x = cls;
     for (size_t i = 0; value && i < sizeof known_headers / sizeof *known_headers; i++)
         if (strcasecmp(name, known_headers[i].name) == 0) {
-            const char **to = (const char **)(void *)((char *)&c->headers + known_headers[i].offset);
-            c->headers.ambiguous |= *to && to == &c->headers.content_length;
-            *to = arena_text(&c->arena, value);
+            const char **to = (const char **)(void *)((char *)&x->headers + known_headers[i].offset);
+            x->headers.ambiguous |= *to && to == &x->headers.content_length;
+            *to = arena_text(x->task->arena, value);
         }
     return MHD_YES;
 }
 
 void headers_read(struct exchange *x)
 {
-    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, on_header, &x->call);
+    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, on_header, x);
 }
 
-/* ---- of answers ---- */
+/* ---- of replies ---- */
 
 static void cors(struct exchange *x, struct MHD_Response *r)
 {
-    const char *origin = x->http->loop->config->cors_origin;
+    const char *origin = x->loop->config->cors_origin;
     if (!origin[0])
         return;
     MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
@@ -60,8 +60,8 @@ static void cors(struct exchange *x, struct MHD_Response *r)
                             "ETag, Location, X-Request-ID, Retry-After, Idempotency-Replayed");
     if (strcmp(origin, "*") != 0)
         MHD_add_response_header(r, "Vary", "Origin");
-    if (x->call.method == OPTIONS && x->call.headers.preflight_method) {
-        MHD_add_response_header(r, "Access-Control-Allow-Methods", x->call.reply.allow);
+    if (x->method == OPTIONS && x->headers.preflight_method) {
+        MHD_add_response_header(r, "Access-Control-Allow-Methods", x->reply->allow);
         MHD_add_response_header(r, "Access-Control-Allow-Headers",
                                 "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-None-Match, "
                                 "X-Request-ID, traceparent");
@@ -71,13 +71,13 @@ static void cors(struct exchange *x, struct MHD_Response *r)
 
 void headers_add(struct exchange *x, struct MHD_Response *r)
 {
-    const struct reply *reply = &x->call.reply;
+    const struct reply *reply = x->reply;
     const struct {
         const char *name, *value;
     } headers[] = {
         { MHD_HTTP_HEADER_CONTENT_TYPE,
           reply->status == 204 || reply->status == 304 ? NULL : reply->content_type },
-        { "X-Request-ID", x->call.request_id },
+        { "X-Request-ID", reply->request_id },
         { MHD_HTTP_HEADER_ETAG, reply->etag },
         { MHD_HTTP_HEADER_LOCATION, reply->location },
         { MHD_HTTP_HEADER_ALLOW, reply->allow },

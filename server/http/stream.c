@@ -1,26 +1,15 @@
-/* Answers that are written while they are sent: the writer waits for a slow client, and holds nothing but
+/* Replies that are written while they are sent: the writer waits for a slow client, and holds nothing but
  * this buffer. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/coro.h"
-#include "server/http/dispatch.h"
-#include "server/http/exchange.h"
+#include "server/http/http_internal.h"
 
 enum { HIGH_WATER = 128 * 1024, LOW_WATER = 32 * 1024, READ_BYTES = 32 * 1024 };
 
-static struct exchange *exchange_of(struct call *c)
+static bool writer_waits(const struct exchange *x)
 {
-    return container_of(c, struct exchange, call);
-}
-
-void exchange_wake(struct exchange *x)
-{
-    struct coro *waiting = x->call.coro;
-    if (waiting && !x->call.op && !x->call.lease && !x->call.wait) {
-        x->call.coro = NULL;
-        coro_resume(waiting);
-    }
+    return x->task->wait == &x->stream.wait;
 }
 
 static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t most)
@@ -35,8 +24,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t most)
             return MHD_CONTENT_READER_END_WITH_ERROR;
         if (s->ended)
             return MHD_CONTENT_READER_END_OF_STREAM;
-        x->suspended = true;
-        MHD_suspend_connection(x->connection);
+        exchange_set_state(x, EXCHANGE_DRAINED);
         return 0;
     }
     if (n > most)
@@ -46,8 +34,8 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t most)
     x->sent_bytes += n;
     if (s->sent == s->len)
         s->sent = s->len = 0;
-    if (s->len - s->sent < LOW_WATER)
-        exchange_wake(x);
+    if (s->len - s->sent < LOW_WATER && writer_waits(x))
+        task_wake(&s->wait, OK);
     return (ssize_t)n;
 }
 
@@ -59,55 +47,71 @@ struct MHD_Response *stream_response(struct exchange *x)
 void stream_gone(struct exchange *x)
 {
     x->stream.gone = true;
-    exchange_wake(x);
+    if (writer_waits(x))
+        task_wake(&x->stream.wait, ERR_BAD_REQUEST);
+    else
+        task_breathe_end(x->task);
 }
 
-enum err stream_begin(struct call *c, const char *content_type)
+/* There is more to send, or the end. */
+static void send_on(struct exchange *x)
 {
-    struct exchange *x = exchange_of(c);
-    c->reply.status = 200;
-    c->reply.content_type = content_type;
-    c->stream = &x->stream;
-    x->stream.gone = c->method == HEAD;
-    exchange_answered(c);
+    x->http->wanted = true;
+    if (x->state == EXCHANGE_DRAINED)
+        exchange_set_state(x, EXCHANGE_SENDING);
+}
+
+enum err exchange_stream_begin(struct exchange *x)
+{
+    x->stream.begun = true;
+    x->stream.gone |= x->method == HEAD;
+    exchange_answered(x);
     return OK;
 }
 
-enum err stream_write(struct call *c, const void *bytes, size_t len)
+/* Ends early only when the service stops. */
+static enum err wait_for_client(struct exchange *x)
 {
-    struct exchange *x = exchange_of(c);
     struct stream *s = &x->stream;
     while (!s->gone && s->len - s->sent > HIGH_WATER) {
         if (x->http->abandoned)
             return ERR_SHUTTING_DOWN;
-        c->coro = coro_self();
-        coro_wait();
+        TRY(task_wait(x->task, &s->wait));
     }
-    if (s->gone || s->failed)
-        return ERR_BAD_REQUEST;
-    if (!len)
-        return OK;
+    return s->gone || s->failed ? ERR_BAD_REQUEST : OK;
+}
+
+static void make_room(struct stream *s, size_t len)
+{
     if (s->sent) {
         memmove(s->data, s->data + s->sent, s->len - s->sent);
         s->len -= s->sent;
         s->sent = 0;
     }
-    if (s->cap - s->len < len) {
-        s->cap = (s->len + len) * 2;
-        s->data = realloc(s->data, s->cap);
-        if (!s->data)
-            abort();
-    }
+    if (s->cap - s->len >= len)
+        return;
+    s->cap = (s->len + len) * 2;
+    s->data = realloc(s->data, s->cap);
+    if (!s->data)
+        abort();
+}
+
+enum err exchange_stream_write(struct exchange *x, const void *bytes, size_t len)
+{
+    struct stream *s = &x->stream;
+    TRY(wait_for_client(x));
+    if (!len)
+        return OK;
+    make_room(s, len);
     memcpy(s->data + s->len, bytes, len);
     s->len += len;
-    exchange_resume(x);
+    send_on(x);
     return OK;
 }
 
-void stream_end(struct call *c, enum err err)
+void exchange_stream_end(struct exchange *x, enum err err)
 {
-    struct exchange *x = exchange_of(c);
     x->stream.ended = true;
     x->stream.failed = err != OK;
-    exchange_resume(x);
+    send_on(x);
 }

@@ -78,7 +78,7 @@ static bool is_about_texts(int status)
     return status == 400 || status == 413 || status == 422;
 }
 
-static enum verdict understand(struct call *c, struct batch *b, const struct remote_answer *r)
+static enum verdict understand(struct task *t, struct batch *b, const struct remote_answer *r)
 {
     if (r->outcome != REMOTE_ANSWERED) {
         b->timed_out = r->outcome == REMOTE_TIMEOUT;
@@ -86,25 +86,25 @@ static enum verdict understand(struct call *c, struct batch *b, const struct rem
         return OUT_OF_USE;
     }
     if (r->status < 200 || r->status > 299) {
-        b->why = arena_fmt(&c->arena, "it answered %d", r->status);
+        b->why = arena_fmt(t->arena, "it answered %d", r->status);
         return is_about_texts(r->status) ? REFUSED : OUT_OF_USE;
     }
     struct embedder_wire wire = {
         .count = b->count,
-        .dim = (size_t)c->loop->config->embedding_dimension,
+        .dim = (size_t)t->loop->config->embedding_dimension,
         .out = b->out,
     };
-    embedder_wire_begin(&wire, r->body, r->len, &c->arena);
+    embedder_wire_begin(&wire, r->body, r->len, t->arena);
     while (embedder_wire_next(&wire))
-        call_breathe(c); /* 64 vectors of 4,000 numbers are some megabytes of text */
+        task_breathe(t); /* 64 vectors of 4,000 numbers are some megabytes of text */
     b->why = embedder_wire_faults[wire.fault];
     return wire.fault == EMBEDDINGS_OK ? EMBEDDED : OUT_OF_USE;
 }
 
-static enum err ask(struct call *c, struct batch *b, enum verdict *verdict)
+static enum err ask(struct task *t, struct batch *b, enum verdict *verdict)
 {
-    const struct config *config = c->loop->config;
-    const struct remote_embedder *e = c->loop->embedder;
+    const struct config *config = t->loop->config;
+    const struct remote_embedder *e = t->loop->embedder;
     const struct embedder_wire_request asked = {
         .model = config->embedding_model,
         .texts = b->texts,
@@ -112,7 +112,7 @@ static enum err ask(struct call *c, struct batch *b, enum verdict *verdict)
         .most_bytes = b->most_bytes,
         .shorten_to = config->embedding_shorten ? (size_t)config->embedding_dimension : 0,
     };
-    struct buf body = { .arena = &c->arena };
+    struct buf body = { .arena = t->arena };
     embedder_wire_write(&body, &asked);
     const struct remote_request request = {
         .url = e->url,
@@ -122,27 +122,27 @@ static enum err ask(struct call *c, struct batch *b, enum verdict *verdict)
         .limit_ms = config->embedding_timeout_ms,
     };
     struct remote_answer r;
-    TRY(retry_post(c, &request, &policy, &r, &b->tries));
-    *verdict = understand(c, b, &r);
+    TRY(retry_post(t, &request, &policy, &r, &b->tries));
+    *verdict = understand(t, b, &r);
     return OK;
 }
 
 /* Tells the breaker, and the operator when that changes something. */
-static void judge(struct call *c, const struct batch *b, enum verdict verdict)
+static void judge(struct task *t, const struct batch *b, enum verdict verdict)
 {
-    struct remote_embedder *e = c->loop->embedder;
-    const char *model = c->loop->config->embedding_model;
+    struct remote_embedder *e = t->loop->embedder;
+    const char *model = t->loop->config->embedding_model;
     if (verdict == REFUSED)
         breaker_leave(&e->breaker);
     if (verdict == EMBEDDED && breaker_success(&e->breaker))
-        log_event(LOG_INFO, "embedder_back", "host=%s model=\"%s\" loop=%d", e->host, model, c->loop->index);
+        log_event(LOG_INFO, "embedder_back", "host=%s model=\"%s\" loop=%d", e->host, model, t->loop->index);
     if (verdict != OUT_OF_USE)
         return;
     log_event(LOG_WARN, "embedder_failed", "host=%s model=\"%s\" tries=%d request_id=%s why=\"%s\"", e->host,
-              model, b->tries, c->request_id, b->why);
+              model, b->tries, t->id, b->why);
     if (breaker_failure(&e->breaker, loop_clock_us()))
         log_event(LOG_ERROR, "embedder_down", "host=%s model=\"%s\" loop=%d next_try_s=%lld why=\"%s\"",
-                  e->host, model, c->loop->index, (long long)e->breaker.pause_us / 1000000, b->why);
+                  e->host, model, t->loop->index, (long long)e->breaker.pause_us / 1000000, b->why);
 }
 
 static enum metrics_outcome outcome_of(const struct batch *b, enum err err, enum verdict verdict)
@@ -153,25 +153,25 @@ static enum metrics_outcome outcome_of(const struct batch *b, enum err err, enum
 }
 
 /* `last`: there is nothing to try instead, so a refusal is a failure. */
-static enum err embed_once(struct call *c, struct batch *b, bool last, enum verdict *verdict)
+static enum err embed_once(struct task *t, struct batch *b, bool last, enum verdict *verdict)
 {
-    struct remote_embedder *e = c->loop->embedder;
+    struct remote_embedder *e = t->loop->embedder;
     int64_t started_us = loop_clock_us();
     if (!breaker_enter(&e->breaker, started_us)) {
-        metrics_remote(c->loop->metrics, METRICS_EMBEDDING, OUTCOME_CIRCUIT_OPEN, 0, 0);
+        metrics_remote(t->loop->metrics, METRICS_EMBEDDING, OUTCOME_CIRCUIT_OPEN, 0, 0);
         *verdict = OUT_OF_USE;
         return OK;
     }
-    enum err err = ask(c, b, verdict);
+    enum err err = ask(t, b, verdict);
     if (err == OK && *verdict == REFUSED && last)
         *verdict = OUT_OF_USE;
     if (err == OK)
-        judge(c, b, *verdict);
+        judge(t, b, *verdict);
     else
         breaker_leave(&e->breaker);
-    metrics_remote(c->loop->metrics, METRICS_EMBEDDING, outcome_of(b, err, *verdict),
+    metrics_remote(t->loop->metrics, METRICS_EMBEDDING, outcome_of(b, err, *verdict),
                    loop_clock_us() - started_us, b->tries);
-    metrics_circuit(c->loop->metrics, e->breaker.state != BREAKER_CLOSED);
+    metrics_circuit(t->loop->metrics, e->breaker.state != BREAKER_CLOSED);
     return err;
 }
 
@@ -183,67 +183,67 @@ struct progress {
     int refusals; /* that the batch may still meet */
 };
 
-static void leave_out(struct call *c, const struct batch *b)
+static void leave_out(struct task *t, const struct batch *b)
 {
-    memset(b->out, 0, b->count * (size_t)c->loop->config->embedding_dimension * sizeof *b->out);
+    memset(b->out, 0, b->count * (size_t)t->loop->config->embedding_dimension * sizeof *b->out);
     log_event(LOG_WARN, "embedder_refused", "host=%s model=\"%s\" request_id=%s texts=%zu why=\"%s\"",
-              c->loop->embedder->host, c->loop->config->embedding_model, c->request_id, b->count, b->why);
+              t->loop->embedder->host, t->loop->config->embedding_model, t->id, b->count, b->why);
 }
 
 /* One text that it finds too long, or cannot bear, shall not cost the others their vectors: what is refused
  * is asked for in halves, and a text alone by its first half, as long as `refusals` lasts. */
-static enum err embed(struct call *c, struct batch b, struct progress *p)
+static enum err embed(struct task *t, struct batch b, struct progress *p)
 {
     enum verdict verdict = OUT_OF_USE;
     size_t longest = b.count == 1 ? strnlen(b.texts[0], b.most_bytes) : b.most_bytes;
     bool shortest = b.count == 1 && longest <= SHORT_BYTES;
     if (!p->refusals) {
-        leave_out(c, &b);
+        leave_out(t, &b);
         return OK;
     }
-    TRY(embed_once(c, &b, false, &verdict));
+    TRY(embed_once(t, &b, false, &verdict));
     p->works |= verdict == EMBEDDED;
     if (verdict != REFUSED)
         return verdict == EMBEDDED ? OK : ERR_EMBEDDER_UNAVAILABLE;
     p->refusals--;
     if (shortest) {
-        leave_out(c, &b);
+        leave_out(t, &b);
         return OK;
     }
     struct batch first = b, rest = b;
     if (b.count == 1) {
         first.most_bytes = longest / 2;
-        return embed(c, first, p);
+        return embed(t, first, p);
     }
     first.count = b.count / 2;
     rest.count = b.count - first.count;
     rest.texts += first.count;
-    rest.out += first.count * (size_t)c->loop->config->embedding_dimension;
-    TRY(embed(c, first, p));
-    return embed(c, rest, p);
+    rest.out += first.count * (size_t)t->loop->config->embedding_dimension;
+    TRY(embed(t, first, p));
+    return embed(t, rest, p);
 }
 
 /* All were refused: is that about these texts, or about whatever it is asked? One that nobody refuses tells.
  */
-static enum err try_any(struct call *c, struct progress *p)
+static enum err try_any(struct task *t, struct progress *p)
 {
     static const char *const text = "text";
-    const struct config *config = c->loop->config;
+    const struct config *config = t->loop->config;
     enum verdict verdict = OUT_OF_USE;
     struct batch b = {
         .texts = &text,
         .count = 1,
         .most_bytes = SHORT_BYTES,
-        .out = arena_alloc(&c->arena, (size_t)config->embedding_dimension * sizeof *b.out),
+        .out = arena_alloc(t->arena, (size_t)config->embedding_dimension * sizeof *b.out),
     };
-    TRY(embed_once(c, &b, true, &verdict));
+    TRY(embed_once(t, &b, true, &verdict));
     p->works = verdict == EMBEDDED;
     return p->works ? OK : ERR_EMBEDDER_UNAVAILABLE;
 }
 
-enum err remote_embedder_embed(struct call *c, const char *const *texts, size_t count, float *out)
+enum err remote_embedder_embed(struct task *t, const char *const *texts, size_t count, float *out)
 {
-    const struct config *config = c->loop->config;
+    const struct config *config = t->loop->config;
     struct progress p = { 0 };
     for (size_t i = 0; i < count; i += BATCH) {
         const struct batch b = {
@@ -253,9 +253,9 @@ enum err remote_embedder_embed(struct call *c, const char *const *texts, size_t 
             .out = out + i * (size_t)config->embedding_dimension,
         };
         p.refusals = MOST_REFUSALS;
-        TRY(embed(c, b, &p));
+        TRY(embed(t, b, &p));
         if (!p.works)
-            TRY(try_any(c, &p));
+            TRY(try_any(t, &p));
     }
     return OK;
 }

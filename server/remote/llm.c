@@ -80,31 +80,31 @@ bool llm_configured(const struct loop *l)
 
 /* ---- answers ---- */
 
-static const char *times(struct call *c, int tries)
+static const char *times(struct task *t, int tries)
 {
-    return tries == 1 ? "" : arena_fmt(&c->arena, ", %d times", tries);
+    return tries == 1 ? "" : arena_fmt(t->arena, ", %d times", tries);
 }
 
-static enum err unanswered(struct call *c, const struct remote_answer *r, int tries)
+static enum err unanswered(struct task *t, const struct remote_answer *r, int tries)
 {
     if (r->outcome == REMOTE_TIMEOUT)
-        return problem_set(&c->problem, ERR_MODEL_TIMEOUT, "there was no answer within %lld ms",
-                           (long long)c->loop->config->model_timeout_ms);
-    return problem_set(&c->problem, ERR_MODEL_FAILED, "%s%s", r->why, times(c, tries));
+        return problem_set(t->problem, ERR_MODEL_TIMEOUT, "there was no answer within %lld ms",
+                           (long long)t->loop->config->model_timeout_ms);
+    return problem_set(t->problem, ERR_MODEL_FAILED, "%s%s", r->why, times(t, tries));
 }
 
-static enum err refused(struct call *c, const struct remote_answer *r, const struct llm_reading *reading,
+static enum err refused(struct task *t, const struct remote_answer *r, const struct llm_reading *reading,
                         int tries)
 {
     const char *wait = r->retry_after_ms < 0 ? ""
-                                             : arena_fmt(&c->arena, " and asks to wait %lld s",
+                                             : arena_fmt(t->arena, " and asks to wait %lld s",
                                                          (long long)r->retry_after_ms / 1000);
-    return problem_set(&c->problem, ERR_MODEL_FAILED, "it answered %d%s%s%s%s", r->status,
-                       reading->error ? " " : "", reading->error ? reading->error : "", times(c, tries),
+    return problem_set(t->problem, ERR_MODEL_FAILED, "it answered %d%s%s%s%s", r->status,
+                       reading->error ? " " : "", reading->error ? reading->error : "", times(t, tries),
                        wait);
 }
 
-static const char *cost_text(struct call *c, const struct llm *m, const char *asked,
+static const char *cost_text(struct task *t, const struct llm *m, const char *asked,
                              const struct llm_reading *reading)
 {
     const struct price *price = prices_find(&m->prices, asked);
@@ -113,26 +113,26 @@ static const char *cost_text(struct call *c, const struct llm *m, const char *as
     struct decimal cost = llm_wire_cost(reading, price->in, price->out);
     char text[DECIMAL_TEXT_SIZE];
     decimal_text(cost, text);
-    return decimal_is_valid(cost) ? arena_text(&c->arena, text) : NULL;
+    return decimal_is_valid(cost) ? arena_text(t->arena, text) : NULL;
 }
 
-static enum err understand(struct call *c, const struct llm *m, const struct remote_answer *r, int tries,
+static enum err understand(struct task *t, const struct llm *m, const struct remote_answer *r, int tries,
                            struct llm_answer *answer)
 {
     struct llm_reading reading;
     if (r->outcome != REMOTE_ANSWERED)
-        return unanswered(c, r, tries);
-    bool valid = llm_wire_read(r->body, r->len, &c->arena, &reading);
+        return unanswered(t, r, tries);
+    bool valid = llm_wire_read(r->body, r->len, t->arena, &reading);
     if (r->status < 200 || r->status > 299)
-        return refused(c, r, &reading, tries);
+        return refused(t, r, &reading, tries);
     if (!valid)
-        return problem_set(&c->problem, ERR_MODEL_FAILED, "it answered %d with something else than JSON",
+        return problem_set(t->problem, ERR_MODEL_FAILED, "it answered %d with something else than JSON",
                            r->status);
     if (!reading.text)
-        return problem_set(&c->problem, ERR_MODEL_FAILED, "it answered %d without a text%s%s", r->status,
+        return problem_set(t->problem, ERR_MODEL_FAILED, "it answered %d without a text%s%s", r->status,
                            reading.error ? ": " : "", reading.error ? reading.error : "");
     answer->text = reading.text;
-    answer->cost_usd = cost_text(c, m, answer->model, &reading);
+    answer->cost_usd = cost_text(t, m, answer->model, &reading);
     if (reading.model && *reading.model)
         answer->model = reading.model;
     answer->truncated = reading.truncated;
@@ -143,25 +143,25 @@ static enum err understand(struct call *c, const struct llm *m, const struct rem
 
 /* ---- the question ---- */
 
-static enum err ask(struct call *c, const struct llm *m, const struct llm_question *question,
+static enum err ask(struct task *t, const struct llm *m, const struct llm_question *question,
                     struct llm_answer *answer, int *tries)
 {
-    struct buf body = { .arena = &c->arena };
+    struct buf body = { .arena = t->arena };
     m->wire->write(&body, question, &m->options);
     const struct remote_request request = {
         .url = m->url,
         .headers = m->headers,
         .body = body.data,
         .body_len = body.len,
-        .limit_ms = c->loop->config->model_timeout_ms,
+        .limit_ms = t->loop->config->model_timeout_ms,
     };
     struct remote_answer r;
-    TRY(retry_post(c, &request, &policy, &r, tries));
+    TRY(retry_post(t, &request, &policy, &r, tries));
     *answer = (struct llm_answer){ .model = question->model };
-    return understand(c, m, &r, *tries, answer);
+    return understand(t, m, &r, *tries, answer);
 }
 
-static void account(struct call *c, const struct llm *m, enum err err, int tries, int64_t us,
+static void account(struct task *t, const struct llm *m, enum err err, int tries, int64_t us,
                     const struct llm_answer *answer)
 {
     static const struct {
@@ -174,28 +174,28 @@ static void account(struct call *c, const struct llm *m, enum err err, int tries
     for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
         if (outcomes[i].err == err)
             outcome = outcomes[i].outcome;
-    metrics_remote(c->loop->metrics, METRICS_MODEL, outcome, us, tries);
+    metrics_remote(t->loop->metrics, METRICS_MODEL, outcome, us, tries);
     if (err == OK)
-        metrics_tokens(c->loop->metrics, answer->tokens_in, answer->tokens_out);
+        metrics_tokens(t->loop->metrics, answer->tokens_in, answer->tokens_out);
     else if (outcome != OUTCOME_GIVEN_UP)
         log_event(LOG_WARN, err_code(err), "host=%s model=\"%s\" tries=%d ms=%lld request_id=%s why=\"%s\"",
-                  m->host, m->name, tries, (long long)us / 1000, c->request_id, c->problem.detail);
+                  m->host, m->name, tries, (long long)us / 1000, t->id, t->problem->detail);
 }
 
-enum err llm_ask(struct call *c, const struct llm_question *question, struct llm_answer *answer)
+enum err llm_ask(struct task *t, const struct llm_question *question, struct llm_answer *answer)
 {
-    const struct llm *m = c->loop->llm;
+    const struct llm *m = t->loop->llm;
     if (!m)
-        return problem_set(&c->problem, ERR_MODEL_NOT_CONFIGURED,
+        return problem_set(t->problem, ERR_MODEL_NOT_CONFIGURED,
                            "the service was started without --model-api");
     struct llm_question q = *question;
-    int64_t most = c->loop->config->model_max_tokens, started_us = loop_clock_us();
+    int64_t most = t->loop->config->model_max_tokens, started_us = loop_clock_us();
     if (!q.model)
         q.model = m->name;
     if (q.max_tokens < 1 || q.max_tokens > most)
         q.max_tokens = most;
     int tries = 0;
-    enum err err = ask(c, m, &q, answer, &tries);
-    account(c, m, err, tries, loop_clock_us() - started_us, answer);
+    enum err err = ask(t, m, &q, answer, &tries);
+    account(t, m, err, tries, loop_clock_us() - started_us, answer);
     return err;
 }

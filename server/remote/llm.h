@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_SERVER_REMOTE_LLM_H
 #define DAYBOOK_SERVER_REMOTE_LLM_H
 
-#include "server/call.h"
+#include "server/task.h"
 
 struct llm_question {
     const char *system, *user;
@@ -26,6 +26,6 @@ bool llm_configured(const struct loop *l);
 /* Waits for the answer, without holding up the loop, at most model_timeout_ms with all repetitions.
  * ERR_MODEL_NOT_CONFIGURED, ERR_MODEL_TIMEOUT, ERR_MODEL_FAILED (with what happened in the problem's detail).
  */
-enum err llm_ask(struct call *c, const struct llm_question *question, struct llm_answer *answer) must_check;
+enum err llm_ask(struct task *t, const struct llm_question *question, struct llm_answer *answer) must_check;
 
 #endif

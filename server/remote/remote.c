@@ -12,9 +12,9 @@ enum {
     MOST_IDLE = 64, /* connections kept for the next request */
 };
 
-/* Something that a call waits for, so that closing can end it. */
+/* Something that a task waits for, so that closing can end it. */
 struct pending {
-    struct call_wait wait;
+    struct task_wait wait;
     struct remote *remote;
     struct pending *prev, *next;
 };
@@ -48,9 +48,10 @@ struct pause {
 
 /* ---- what is waited for ---- */
 
-static enum err wait_for(struct call *c, struct pending *p, void (*give_up)(struct call_wait *w))
+static enum err wait_for(struct task *t, struct pending *p,
+                         bool (*give_up)(struct task_wait *w, enum err *why, bool even_writes))
 {
-    struct remote *r = c->loop->remote;
+    struct remote *r = t->loop->remote;
     p->remote = r;
     p->prev = NULL;
     p->next = r->first;
@@ -58,7 +59,7 @@ static enum err wait_for(struct call *c, struct pending *p, void (*give_up)(stru
         r->first->prev = p;
     r->first = p;
     p->wait.give_up = give_up;
-    enum err err = call_wait(c, &p->wait);
+    enum err err = task_wait(t, &p->wait);
     *(p->prev ? &p->prev->next : &r->first) = p->next;
     if (p->next)
         p->next->prev = p->prev;
@@ -72,22 +73,26 @@ static bool is_closed(const struct remote *r)
 
 static void pause_over(struct timer *t)
 {
-    call_wake(&container_of(t, struct pause, timer)->pending.wait, OK);
+    task_wake(&container_of(t, struct pause, timer)->pending.wait, OK);
 }
 
-static void pause_give_up(struct call_wait *w)
+static bool pause_give_up(struct task_wait *w, enum err *why, bool even_writes)
 {
+    (void)why;
+    (void)even_writes;
     struct pause *p = container_of(w, struct pause, pending.wait);
-    loop_timer_off(w->call->loop, &p->timer);
+    loop_timer_off(w->task->loop, &p->timer);
+    return true;
 }
 
-enum err remote_pause(struct call *c, int64_t ms)
+enum err remote_pause(struct task *t, int64_t ms)
 {
     struct pause p = { .timer.fire = pause_over };
-    if (is_closed(c->loop->remote))
+    TRY(task_can_wait(t));
+    if (is_closed(t->loop->remote))
         return ERR_SHUTTING_DOWN;
-    loop_timer(c->loop, &p.timer, ms * 1000);
-    return wait_for(c, &p.pending, pause_give_up);
+    loop_timer(t->loop, &p.timer, ms * 1000);
+    return wait_for(t, &p.pending, pause_give_up);
 }
 
 uint32_t remote_random(struct remote *r)
@@ -201,27 +206,31 @@ static void conclude(struct transfer *t, struct remote_answer *answer)
     answer->len = t->body.len;
 }
 
-static void transfer_give_up(struct call_wait *w)
+static bool transfer_give_up(struct task_wait *w, enum err *why, bool even_writes)
 {
+    (void)why;
+    (void)even_writes;
     struct transfer *t = container_of(w, struct transfer, pending.wait);
     curl_multi_remove_handle(t->pending.remote->multi, t->easy);
+    return true;
 }
 
-enum err remote_post(struct call *c, const struct remote_request *request, struct remote_answer *answer)
+enum err remote_post(struct task *t, const struct remote_request *request, struct remote_answer *answer)
 {
-    struct remote *r = c->loop->remote;
+    struct remote *r = t->loop->remote;
+    TRY(task_can_wait(t));
     if (is_closed(r))
         return ERR_SHUTTING_DOWN;
-    struct transfer t = { .easy = curl_easy_init(), .body.arena = &c->arena };
-    if (!t.easy)
+    struct transfer transfer = { .easy = curl_easy_init(), .body.arena = t->arena };
+    if (!transfer.easy)
         return ERR_INTERNAL;
-    prepare(&t, r, request);
-    curl_multi_add_handle(r->multi, t.easy);
-    enum err err = wait_for(c, &t.pending, transfer_give_up);
+    prepare(&transfer, r, request);
+    curl_multi_add_handle(r->multi, transfer.easy);
+    enum err err = wait_for(t, &transfer.pending, transfer_give_up);
     if (err == OK)
-        conclude(&t, answer);
-    curl_easy_cleanup(t.easy);
-    curl_slist_free_all(t.headers);
+        conclude(&transfer, answer);
+    curl_easy_cleanup(transfer.easy);
+    curl_slist_free_all(transfer.headers);
     return err;
 }
 
@@ -237,7 +246,7 @@ static void wake_finished(struct remote *r)
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &t);
         t->code = message->data.result;
         curl_multi_remove_handle(r->multi, t->easy);
-        call_wake(&t->pending.wait, OK);
+        task_wake(&t->pending.wait, OK);
     }
 }
 
@@ -338,11 +347,8 @@ void remote_close(struct remote *r)
     if (!r)
         return;
     r->closing = true;
-    while (r->first) {
-        struct call_wait *w = &r->first->wait;
-        w->give_up(w);
-        call_wake(w, ERR_SHUTTING_DOWN);
-    }
+    while (r->first)
+        (void)task_cancel(r->first->wait.task, ERR_SHUTTING_DOWN, true);
     curl_multi_cleanup(r->multi);
     loop_timer_off(r->loop, &r->timer);
     loop_watch(r->loop, &r->watch, 0);

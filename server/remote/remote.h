@@ -3,7 +3,7 @@
 #ifndef DAYBOOK_SERVER_REMOTE_REMOTE_H
 #define DAYBOOK_SERVER_REMOTE_REMOTE_H
 
-#include "server/call.h"
+#include "server/task.h"
 
 enum remote_outcome {
     REMOTE_ANSWERED,
@@ -27,7 +27,7 @@ struct remote_request {
 struct remote_answer {
     enum remote_outcome outcome;
     int status; /* the rest is for REMOTE_ANSWERED */
-    char *body; /* in the call's arena, with a NUL behind it */
+    char *body; /* in the task's arena, with a NUL behind it */
     size_t len;
     int64_t retry_after_ms; /* -1: it does not say */
     const char *why;        /* for the others: a few words */
@@ -41,11 +41,11 @@ void remote_teardown(void);
 struct remote *remote_open(struct loop *loop);
 void remote_close(struct remote *r);
 
-/* OK: `answer` says what came of it. Any other: why the call may not wait any longer. */
-enum err remote_post(struct call *c, const struct remote_request *request,
+/* OK: `answer` says what came of it. Any other: why the task may not wait any longer. */
+enum err remote_post(struct task *t, const struct remote_request *request,
                      struct remote_answer *answer) must_check;
 /* Waits for nothing but time. */
-enum err remote_pause(struct call *c, int64_t ms) must_check;
+enum err remote_pause(struct task *t, int64_t ms) must_check;
 /* For jitter. */
 uint32_t remote_random(struct remote *r);
 

@@ -36,18 +36,18 @@ int64_t retry_pause_ms(const struct retry_policy *policy, const struct remote_an
     return pause + LEAST_TRY_MS <= left_ms ? pause : -1;
 }
 
-enum err retry_post(struct call *c, const struct remote_request *request, const struct retry_policy *policy,
+enum err retry_post(struct task *t, const struct remote_request *request, const struct retry_policy *policy,
                     struct remote_answer *answer, int *tries)
 {
     int64_t until_us = loop_clock_us() + request->limit_ms * 1000;
     struct remote_request once = *request;
     for (*tries = 1;; ++*tries) {
-        TRY(remote_post(c, &once, answer));
+        TRY(remote_post(t, &once, answer));
         int64_t left_ms = (until_us - loop_clock_us()) / 1000;
-        int64_t pause_ms = retry_pause_ms(policy, answer, *tries, left_ms, remote_random(c->loop->remote));
+        int64_t pause_ms = retry_pause_ms(policy, answer, *tries, left_ms, remote_random(t->loop->remote));
         if (pause_ms < 0)
             return OK;
-        TRY(remote_pause(c, pause_ms));
+        TRY(remote_pause(t, pause_ms));
         once.limit_ms = (until_us - loop_clock_us()) / 1000;
         if (once.limit_ms < 1)
             once.limit_ms = 1; /* 0 would be without a limit */

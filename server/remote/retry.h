@@ -15,9 +15,9 @@ struct retry_policy {
 int64_t retry_pause_ms(const struct retry_policy *policy, const struct remote_answer *answer, int tries,
                        int64_t left_ms, uint32_t random);
 
-/* remote_post within request->limit_ms in all, pauses included. `tries` counts, also when the call may not
+/* remote_post within request->limit_ms in all, pauses included. `tries` counts, also when the task may not
  * wait any longer. */
-enum err retry_post(struct call *c, const struct remote_request *request, const struct retry_policy *policy,
+enum err retry_post(struct task *t, const struct remote_request *request, const struct retry_policy *policy,
                     struct remote_answer *answer, int *tries) must_check;
 
 #endif

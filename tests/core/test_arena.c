@@ -108,7 +108,32 @@ START_TEST(json_keys_are_separated_by_commas)
 }
 END_TEST
 
+static char released[8];
+
+static void note_release(void *what)
+{
+    strncat(released, what, 1);
+}
+
+START_TEST(hooks_run_once_and_the_newest_first)
+{
+    char first[] = "1", second[] = "2", third[] = "3";
+    released[0] = '\0';
+    arena_on_release(&arena, note_release, first);
+    arena_alloc(&arena, 100000); /* hooks survive the arena's growth */
+    arena_on_release(&arena, note_release, second);
+    ck_assert_str_eq(released, "");
+    arena_run_hooks(&arena);
+    ck_assert_str_eq(released, "21");
+    arena_on_release(&arena, note_release, third);
+    arena_release(&arena);
+    ck_assert_str_eq(released, "213");
+    arena_release(&arena);
+    ck_assert_str_eq(released, "213");
+}
+END_TEST
+
 UNIT_MAIN("arena", pieces_of_all_sizes_are_aligned_and_do_not_overlap, copies_are_terminated_and_may_hold_nul,
           a_text_keeps_what_was_added_however_it_grows, a_format_longer_than_the_small_buffer_is_whole,
           integers_are_written_as_printf_does, json_text_escapes_what_must_be_and_nothing_else,
-          json_keys_are_separated_by_commas)
+          json_keys_are_separated_by_commas, hooks_run_once_and_the_newest_first)

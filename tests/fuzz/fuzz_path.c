@@ -1,5 +1,5 @@
 /* Fuzzes request targets: segments are valid text, and survive being escaped again. */
-#include "server/http/uri.h"
+#include "server/dispatch/uri.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* Fuzzes queries: pairs survive being escaped again, and what their fields decode to renders. */
-#include "server/http/uri.h"
+#include "server/dispatch/uri.h"
 #include "tests/fuzz/fuzz.h"
 
 struct query_in {

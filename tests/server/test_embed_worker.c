@@ -9,9 +9,9 @@
 
 enum { MOST_TEXTS = 64 };
 
-/* A call in its coroutine, as a handler would be. */
+/* A task in its coroutine. */
 struct asker {
-    struct call call;
+    struct task task;
     const char *texts[MOST_TEXTS];
     size_t count;
     float out[MOST_TEXTS * EMBED_DIM];
@@ -42,15 +42,15 @@ static void close_loop(void)
 static void run_asker(void *arg)
 {
     struct asker *a = arg;
-    a->err = embed_worker_embed(&a->call, a->texts, a->count, a->out);
+    a->err = embed_worker_embed(&a->task, a->texts, a->count, a->out);
     if (a->again)
-        a->err = embed_worker_embed(&a->call, a->texts, a->count, a->out);
+        a->err = embed_worker_embed(&a->task, a->texts, a->count, a->out);
     a->ended = true;
 }
 
 static void ask(struct asker *a, const char *text, size_t count)
 {
-    *a = (struct asker){ .call.loop = &loop, .count = count };
+    *a = (struct asker){ .task.loop = &loop, .count = count };
     for (size_t i = 0; i < count; i++)
         a->texts[i] = text;
     coro_start(run_asker, a);
@@ -70,13 +70,10 @@ static double cosine(const float *a, const float *b)
     return sum;
 }
 
-/* What the daemon does to a call that may not wait any longer. */
+/* What the daemon does to a task that may not wait any longer. */
 static void end_early(struct asker *a, enum err why)
 {
-    struct call_wait *w = a->call.wait;
-    ck_assert_ptr_nonnull(w);
-    w->give_up(w);
-    call_wake(w, why);
+    ck_assert(task_cancel(&a->task, why, false));
 }
 
 START_TEST(each_text_gets_its_vector)

@@ -1,6 +1,6 @@
 /* Field tables: bodies, queries and paths decoded into structs, and structs rendered as parameters. */
 #include "core/base/cursor.h"
-#include "server/http/uri.h"
+#include "server/dispatch/uri.h"
 #include "server/json/field.h"
 #include "tests/core/unit.h"
 

@@ -9,9 +9,8 @@
 #include "core/base/vector.h"
 #include "server/config.h"
 #include "server/coro.h"
+#include "server/dispatch/route.h"
 #include "server/embedder.h"
-#include "server/http/exchange.h"
-#include "server/http/route.h"
 #include "server/metrics.h"
 #include "server/remote/embedder.h"
 #include "server/remote/llm.h"
@@ -88,10 +87,12 @@ static void tear_down(void)
     stub_stop(&stub);
 }
 
-/* ---- calls ---- */
+/* ---- tasks ---- */
 
 struct asker {
-    struct exchange x;
+    struct task task;
+    struct arena arena;
+    struct problem problem;
     void (*run)(struct asker *a);
     bool done;
     enum err err;
@@ -110,9 +111,8 @@ static void run_asker(void *arg)
 static void start(struct asker *a, void (*run)(struct asker *a))
 {
     *a = (struct asker){ .run = run };
-    a->x.call.loop = &loop;
-    a->x.call.problem.arena = &a->x.call.arena;
-    a->x.call.request_id = "r-1";
+    a->problem.arena = &a->arena;
+    a->task = (struct task){ .loop = &loop, .arena = &a->arena, .problem = &a->problem, .id = "r-1" };
     coro_start(run_asker, a);
 }
 
@@ -124,16 +124,14 @@ static void finish(struct asker *a)
 
 static void end(struct asker *a)
 {
-    ck_assert_ptr_null(a->x.call.wait);
-    arena_release(&a->x.call.arena);
+    ck_assert_ptr_null(a->task.wait);
+    arena_release(&a->arena);
 }
 
-/* What the daemon does when the time of a call is up. */
+/* What the daemon does when the time of a task is up. */
 static void time_up(struct asker *a)
 {
-    struct call_wait *w = a->x.call.wait;
-    w->give_up(w);
-    call_wake(w, ERR_REQUEST_TIMEOUT);
+    ck_assert(task_cancel(&a->task, ERR_REQUEST_TIMEOUT, false));
 }
 
 static int64_t limit_ms = 20000;
@@ -145,7 +143,7 @@ static void post(struct asker *a)
     char url[64];
     snprintf(url, sizeof url, "http://127.0.0.1:%d/path", stub.port);
     const struct remote_request request = { url, headers, "{\"a\":1}", 7, limit_ms };
-    a->err = retry_post(&a->x.call, &request, &policy, &a->answer, &a->tries);
+    a->err = retry_post(&a->task, &request, &policy, &a->answer, &a->tries);
 }
 
 static const char *model; /* NULL: that of the configuration */
@@ -155,7 +153,7 @@ static void ask(struct asker *a)
     const struct llm_question q = {
         .system = "Be brief.", .user = "Well?", .model = model, .max_tokens = 100
     };
-    a->err = llm_ask(&a->x.call, &q, &a->said);
+    a->err = llm_ask(&a->task, &q, &a->said);
 }
 
 /* ---- one request ---- */
@@ -308,7 +306,7 @@ static void post_to_name(struct asker *a)
 {
     static const struct retry_policy once = { .tries = 1 };
     const struct remote_request request = { "http://slow.test/", NULL, "{}", 2, limit_ms };
-    a->err = retry_post(&a->x.call, &request, &once, &a->answer, &a->tries);
+    a->err = retry_post(&a->task, &request, &once, &a->answer, &a->tries);
 }
 
 START_TEST(a_name_that_is_looked_up_for_ever_holds_up_neither_the_loop_nor_the_end_of_its_call)
@@ -496,7 +494,7 @@ START_TEST(each_failure_of_a_model_is_named_without_its_key)
         finish(&a);
         const char *said = stderr_end();
         ck_assert_int_eq(a.err, failures[i].err);
-        ck_assert_str_eq(a.x.call.problem.detail, failures[i].detail);
+        ck_assert_str_eq(a.problem.detail, failures[i].detail);
         ck_assert_ptr_nonnull(strstr(said, "model_failed"));
         ck_assert_ptr_nonnull(strstr(said, failures[i].detail));
         ck_assert_ptr_null(strstr(said, "secret"));
@@ -550,7 +548,7 @@ static void embed(struct asker *a)
     static const char *texts[150];
     for (size_t i = 0; i < 150; i++)
         texts[i] = i % 2 ? "second" : "first";
-    a->err = embedder_embed(&a->x.call, texts, text_count, vectors);
+    a->err = embedder_embed(&a->task, texts, text_count, vectors);
 }
 
 START_TEST(texts_become_vectors_of_length_one_in_their_own_order)

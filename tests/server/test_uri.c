@@ -1,5 +1,5 @@
 /* Request targets. */
-#include "server/http/uri.h"
+#include "server/dispatch/uri.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;

@@ -51,9 +51,9 @@ static struct job *job_new(char name, enum worker_line line, int wanted)
     return job;
 }
 
-/* A call in its coroutine, as a handler would be. */
+/* A task in its coroutine. */
 struct asker {
-    struct call call;
+    struct task task;
     struct job *job;
     enum err err;
     int steps;
@@ -63,7 +63,7 @@ struct asker {
 static void run_asker(void *arg)
 {
     struct asker *a = arg;
-    a->err = worker_run(&a->call, &a->job->job);
+    a->err = worker_run(&a->task, &a->job->job);
     if (a->err == OK) {
         a->steps = a->job->steps;
         job_release(&a->job->job);
@@ -73,7 +73,7 @@ static void run_asker(void *arg)
 
 static void ask(struct asker *a, struct job *job)
 {
-    *a = (struct asker){ .call.loop = &loop, .job = job };
+    *a = (struct asker){ .task.loop = &loop, .job = job };
     coro_start(run_asker, a);
 }
 
@@ -83,13 +83,10 @@ static void turn_until(const bool *ended)
         loop_turn(&loop, -1);
 }
 
-/* What the daemon does to a call that may not wait any longer. */
+/* What the daemon does to a task that may not wait any longer. */
 static void end_early(struct asker *a)
 {
-    struct call_wait *w = a->call.wait;
-    ck_assert_ptr_nonnull(w);
-    w->give_up(w);
-    call_wake(w, ERR_REQUEST_TIMEOUT);
+    ck_assert(task_cancel(&a->task, ERR_REQUEST_TIMEOUT, false));
 }
 
 static void open_loop(void)
@@ -242,9 +239,9 @@ START_TEST(closing_ends_those_that_wait_and_refuses_others)
 }
 END_TEST
 
-/* A call that has been let in, or waits for it. */
+/* A task that has been let in, or waits for it. */
 struct guest {
-    struct call call;
+    struct task task;
     enum err err;
     bool ended;
 };
@@ -252,13 +249,13 @@ struct guest {
 static void run_guest(void *arg)
 {
     struct guest *g = arg;
-    g->err = worker_enter(&g->call);
+    g->err = worker_enter(&g->task);
     g->ended = true;
 }
 
 static void enter(struct guest *g)
 {
-    *g = (struct guest){ .call.loop = &loop };
+    *g = (struct guest){ .task.loop = &loop };
     coro_start(run_guest, g);
 }
 
@@ -274,9 +271,7 @@ START_TEST(a_few_are_let_in_and_the_others_wait_their_turn)
         enter(&waiting[i]);
         ck_assert(!waiting[i].ended);
     }
-    struct call_wait *w = waiting[1].call.wait; /* its time is up */
-    w->give_up(w);
-    call_wake(w, ERR_REQUEST_TIMEOUT);
+    ck_assert(task_cancel(&waiting[1].task, ERR_REQUEST_TIMEOUT, false)); /* its time is up */
     ck_assert_int_eq(waiting[1].err, ERR_REQUEST_TIMEOUT);
     worker_leave(&loop);
     ck_assert(waiting[0].ended && waiting[0].err == OK && !waiting[2].ended);

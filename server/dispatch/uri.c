@@ -1,5 +1,5 @@
 /* Request targets: the path in segments and the query in pairs, decoded strictly. */
-#include "server/http/uri.h"
+#include "server/dispatch/uri.h"
 
 #include "core/base/utf8.h"
 

@@ -1,6 +1,6 @@
-/* Who calls: API keys, their owners and roles, and the local owner where no key exists. */
-#ifndef DAYBOOK_SERVER_HTTP_AUTH_H
-#define DAYBOOK_SERVER_HTTP_AUTH_H
+/* Authentication: API keys, their owners and roles, and the local owner where no key exists. */
+#ifndef DAYBOOK_SERVER_DISPATCH_AUTH_H
+#define DAYBOOK_SERVER_DISPATCH_AUTH_H
 
 #include "server/call.h"
 
@@ -10,9 +10,7 @@ bool auth_ready(const struct auth *auth);
 
 /* Refuses what needs no look-up: a request without a key where one is needed, or with too weak a role. */
 enum err auth_early(struct call *c) must_check;
-/* Sets owner and role, then calls `next`, at once or when a key that is not known here was looked up. */
+/* Sets owner and role, then calls `next`: at once, or when a key that is not known here was looked up. */
 void auth_check(struct call *c, void (*next)(struct call *c, enum err err));
-/* A call that waits for the look-up waits no longer. */
-void auth_forget(struct call *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* The table of all routes, and which of them a request means. */
-#ifndef DAYBOOK_SERVER_HTTP_ROUTE_H
-#define DAYBOOK_SERVER_HTTP_ROUTE_H
+#ifndef DAYBOOK_SERVER_DISPATCH_ROUTE_H
+#define DAYBOOK_SERVER_DISPATCH_ROUTE_H
 
 #include "server/call.h"
 
@@ -12,10 +12,6 @@ void route_init(void);
 int route_count(void);
 const struct route *route_at(int index);
 int route_index(const struct route *r); /* of NULL: route_count() */
-
-enum method method_parse(const char *name);
-const char *method_name(enum method m);
-const char *role_name(enum role role);
 
 struct route_match {
     const struct route *route; /* NULL: no such path, or not with this method */

@@ -1,5 +1,5 @@
 /* The table of all routes, and which of them a request means. */
-#include "server/http/route.h"
+#include "server/dispatch/route.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -17,28 +17,6 @@ static struct indexed {
     } segment[URI_SEGMENTS];
 } indexed[MOST_ROUTES];
 static int count;
-
-static const char *const method_names[] = { "GET",    "POST", "PUT",     "PATCH",
-                                            "DELETE", "HEAD", "OPTIONS", "OTHER" };
-
-enum method method_parse(const char *name)
-{
-    enum method m = GET;
-    while (m < METHOD_OTHER && strcmp(name, method_names[m]) != 0)
-        m++;
-    return m;
-}
-
-const char *method_name(enum method m)
-{
-    return method_names[m];
-}
-
-const char *role_name(enum role role)
-{
-    static const char *const names[] = { "public", "reader", "researcher", "agent", "admin" };
-    return names[role];
-}
 
 void route_init(void)
 {
@@ -99,7 +77,7 @@ static const char *allowed(const char *path, struct arena *arena)
     for (int i = 0; i < count; i++) {
         const struct route *r = indexed[i].route;
         if (strcmp(r->path, path) == 0)
-            buf_fmt(&out, r->method == GET ? "%s, HEAD, " : "%s, ", method_names[r->method]);
+            buf_fmt(&out, r->method == GET ? "%s, HEAD, " : "%s, ", method_name(r->method));
     }
     buf_text(&out, "OPTIONS");
     return buf_string(&out);

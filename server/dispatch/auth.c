@@ -1,5 +1,5 @@
-/* Who calls: API keys, their owners and roles, and the local owner where no key exists. */
-#include "server/http/auth.h"
+/* Authentication: API keys, their owners and roles, and the local owner where no key exists. */
+#include "server/dispatch/auth.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +7,17 @@
 
 #include "core/base/sha256.h"
 #include "db/keys.h"
-#include "server/http/route.h"
 #include "server/log.h"
 
 enum {
     RELOAD_US = 1000 * 1000, /* a revoked key works at most this long */
     RETRY_US = 100 * 1000,
-    FIRST_RETRY_US =
-        2 * 1000, /* nothing can be served before the first load, and the database is about to be there */
+    FIRST_RETRY_US = 2 * 1000, /* nothing can be served before the first load */
 };
 
-/* A call whose key was not among those known: it waits for the next load. */
+/* A call whose key is not among those loaded: it waits for the next load. */
 struct waiting {
+    struct task_wait wait;
     struct waiting *next;
     struct call *call;
     void (*then)(struct call *c, enum err err);
@@ -37,10 +36,11 @@ static void load(struct auth *a);
 
 static const char *token(const struct call *c)
 {
-    const char *bearer = c->headers.authorization;
+    const struct http_headers *headers = &c->exchange->headers;
+    const char *bearer = headers->authorization;
     if (bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
         return bearer + 7 + strspn(bearer + 7, " ");
-    return c->headers.api_key;
+    return headers->api_key;
 }
 
 static enum err role_check(struct call *c)
@@ -51,12 +51,28 @@ static enum err role_check(struct call *c)
                        role_name(c->route->role), role_name(c->role));
 }
 
+static const char *key_hash(struct call *c, const char *given)
+{
+    if (!c->key_hash) {
+        char *hash = arena_alloc(&c->arena, SHA256_HEX_SIZE);
+        sha256_hex(given, strlen(given), hash);
+        c->key_hash = hash;
+    }
+    return c->key_hash;
+}
+
+static void identify(struct call *c, const char *owner, enum role role)
+{
+    c->owner = c->task.owner = owner;
+    c->role = role;
+}
+
 /* OK, an error, or *unsure when the key may have been made since the last load, unless that is `fresh`. */
 static enum err look(struct auth *a, struct call *c, bool fresh, bool *unsure)
 {
     *unsure = false;
     if (c->route->role == ROLE_PUBLIC) {
-        c->owner = "";
+        identify(c, "", ROLE_PUBLIC);
         return OK;
     }
     if (!a->keys) {
@@ -68,23 +84,20 @@ static enum err look(struct auth *a, struct call *c, bool fresh, bool *unsure)
         return OK;
     }
     if (!a->keys->any) { /* serve() has made sure that only loopback is served */
-        c->owner = "local";
-        c->role = ROLE_ADMIN;
+        identify(c, "local", ROLE_ADMIN);
         return OK;
     }
     const char *given = token(c);
     if (!given)
         return problem_set(&c->problem, ERR_UNAUTHENTICATED,
                            "send a key as Authorization: Bearer or X-API-Key");
-    char hash[SHA256_HEX_SIZE];
-    sha256_hex(given, strlen(given), hash);
-    const struct key *key = key_find(a->keys, hash);
+    const struct key *key = key_find(a->keys, key_hash(c, given));
     if (!key) {
         *unsure = true;
         return OK;
     }
-    c->owner = arena_text(&c->arena, key->owner);
-    c->role = key->role;
+    if (!c->owner || strcmp(c->owner, key->owner) != 0 || c->role != key->role)
+        identify(c, arena_text(&c->arena, key->owner), key->role);
     return role_check(c);
 }
 
@@ -92,6 +105,29 @@ enum err auth_early(struct call *c)
 {
     bool unsure;
     return look(c->loop->auth, c, false, &unsure);
+}
+
+static void unlink_waiting(struct waiting *w)
+{
+    struct waiting **at = &w->call->loop->auth->waiting;
+    while (*at && *at != w)
+        at = &(*at)->next;
+    if (*at)
+        *at = w->next;
+}
+
+static bool give_up(struct task_wait *wait, enum err *why, bool even_writes)
+{
+    (void)why;
+    (void)even_writes;
+    unlink_waiting(container_of(wait, struct waiting, wait));
+    return true;
+}
+
+static void woken(struct task_wait *wait)
+{
+    struct waiting *w = container_of(wait, struct waiting, wait);
+    w->then(w->call, wait->why);
 }
 
 void auth_check(struct call *c, void (*next)(struct call *c, enum err err))
@@ -104,20 +140,30 @@ void auth_check(struct call *c, void (*next)(struct call *c, enum err err))
         return;
     }
     struct waiting *w = arena_alloc(&c->arena, sizeof *w);
-    *w = (struct waiting){ a->waiting, c, next, a->loading };
+    *w = (struct waiting){ .wait = { .give_up = give_up, .woken = woken },
+                           .next = a->waiting,
+                           .call = c,
+                           .then = next,
+                           .late = a->loading };
     a->waiting = w;
-    c->auth_waits = true;
+    task_expect(&c->task, &w->wait);
     load(a);
 }
 
-void auth_forget(struct call *c)
+/* One that waited when the keys were loaded. False: they may have been read before its key was made. */
+static bool resolve(struct auth *a, struct waiting *w, enum err err)
 {
-    struct waiting **at = &c->loop->auth->waiting;
-    while (*at && (*at)->call != c)
-        at = &(*at)->next;
-    if (*at)
-        *at = (*at)->next;
-    c->auth_waits = false;
+    bool unsure = false;
+    if (err == OK)
+        err = look(a, w->call, !w->late, &unsure);
+    if (unsure && w->late) {
+        w->late = false;
+        return false;
+    }
+    if (unsure)
+        err = problem_set(&w->call->problem, ERR_UNAUTHENTICATED, "the key is not known, or was revoked");
+    task_wake(&w->wait, err);
+    return true;
 }
 
 static void loaded(void *user, struct key_set *keys, enum err err)
@@ -128,24 +174,14 @@ static void loaded(void *user, struct key_set *keys, enum err err)
         free(a->keys);
         a->keys = keys;
     }
-    struct waiting *w = a->waiting;
+    struct waiting *due = a->waiting;
     a->waiting = NULL;
-    while (w) {
-        struct waiting *next = w->next;
-        struct call *c = w->call;
-        bool unsure = false;
-        enum err own = err != OK ? err : look(a, c, !w->late, &unsure);
-        if (unsure && w->late) {
-            *w = (struct waiting){ a->waiting, c, w->then, false };
+    for (struct waiting *w = due, *next; w; w = next) {
+        next = w->next;
+        if (!resolve(a, w, err)) {
+            w->next = a->waiting;
             a->waiting = w;
-            w = next;
-            continue;
         }
-        c->auth_waits = false;
-        if (unsure)
-            own = problem_set(&c->problem, ERR_UNAUTHENTICATED, "the key is not known, or was revoked");
-        w->then(c, own);
-        w = next;
     }
     if (a->waiting)
         load(a);

@@ -1,6 +1,6 @@
 /* Request targets: the path in segments and the query in pairs, decoded strictly. */
-#ifndef DAYBOOK_SERVER_HTTP_URI_H
-#define DAYBOOK_SERVER_HTTP_URI_H
+#ifndef DAYBOOK_SERVER_DISPATCH_URI_H
+#define DAYBOOK_SERVER_DISPATCH_URI_H
 
 #include "server/json/field.h"
 

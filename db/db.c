@@ -1,0 +1,219 @@
+/* Statements and transactions of tasks. */
+#include "db/db.h"
+
+#include <string.h>
+
+#include "db/lanes.h"
+#include "db/rows.h"
+#include "server/log.h"
+
+enum { TX_TRIES = 4 };
+
+/* ---- one statement ---- */
+
+static bool op_give_up(struct op *op, enum err *why, bool even_writes)
+{
+    if (op->writes && op->sent) {
+        if (!even_writes)
+            return false;
+        *why = ERR_OUTCOME_UNKNOWN;
+    }
+    op->done = NULL; /* the statement goes on for nobody */
+    return true;
+}
+
+/* A coroutine that waits for a result. */
+struct awaited {
+    struct task_wait wait;
+    struct op *op;
+    struct conn *conn; /* NULL: shared with others */
+    struct arena *arena;
+    struct rows *rows;
+    PGresult *result; /* of what has no rows */
+};
+
+static bool awaited_give_up(struct task_wait *w, enum err *why, bool even_writes)
+{
+    struct awaited *a = container_of(w, struct awaited, wait);
+    if (!op_give_up(a->op, why, even_writes))
+        return false;
+    if (a->conn)
+        a->conn->poisoned = true;
+    return true;
+}
+
+static void awaited_done(struct op *op, PGresult *result, enum err err)
+{
+    struct awaited *a = op->user;
+    a->wait.task->db.retry = op->retryable;
+    if (err == OK && op->statement)
+        a->rows = rows_keep(a->arena, op, result);
+    else
+        a->result = result;
+    task_wake(&a->wait, err);
+}
+
+/* Sends on a->conn (NULL: the statement's lane) and waits for the result. */
+static enum err await(struct task *t, struct awaited *a)
+{
+    struct op *op = a->op;
+    op->done = awaited_done;
+    op->user = a;
+    op->alone = a->conn || op->writes;
+    a->wait.give_up = awaited_give_up;
+    t->db.retry = false;
+    enum err err = a->conn ? conn_send(a->conn, op) : lane_send(t->loop->db, op);
+    if (err != OK) {
+        op_free(t->loop->db, op);
+        return err;
+    }
+    return task_wait(t, &a->wait);
+}
+
+enum err db_values(struct task *t, const struct statement *st, const char *const *values, struct arena *arena,
+                   struct rows **rows)
+{
+    TRY(task_can_wait(t));
+    struct awaited a = { .conn = t->db.tx, .arena = arena ? arena : t->arena };
+    if (!a.conn && st->lane == LANE_SLOW)
+        TRY(lane_take(t, &a.conn));
+    a.op = op_new(t->loop->db);
+    a.op->statement = st;
+    a.op->values = values;
+    a.op->writes = !t->db.tx && st->lane == LANE_WRITE; /* in a transaction only the commit decides */
+    enum err err = await(t, &a);
+    if (a.conn && a.conn != t->db.tx)
+        lane_give(t->loop->db, a.conn);
+    *rows = a.rows;
+    return err;
+}
+
+static bool request_give_up(struct task_wait *w, enum err *why, bool even_writes)
+{
+    return op_give_up(container_of(w, struct db_request, wait)->op, why, even_writes);
+}
+
+static void request_woken(struct task_wait *w)
+{
+    struct db_request *r = container_of(w, struct db_request, wait);
+    r->done(r, w->why);
+}
+
+static void request_done(struct op *op, PGresult *result, enum err err)
+{
+    struct db_request *r = op->user;
+    r->rows = err == OK ? rows_keep(r->wait.task->arena, op, result) : NULL;
+    task_wake(&r->wait, err);
+}
+
+enum err db_send(struct task *t, struct db_request *r, const struct statement *st, const char *const *values)
+{
+    if (st->lane == LANE_SLOW) {
+        log_event(LOG_ERROR, "slow_without_coroutine", "statement=%s request_id=%s", st->name, t->id);
+        return ERR_INTERNAL;
+    }
+    struct op *op = op_new(t->loop->db);
+    op->statement = st;
+    op->values = values;
+    op->done = request_done;
+    op->user = r;
+    op->writes = op->alone = st->lane == LANE_WRITE;
+    r->op = op;
+    r->wait.give_up = request_give_up;
+    r->wait.woken = request_woken;
+    enum err err = lane_send(t->loop->db, op);
+    if (err == OK)
+        task_expect(t, &r->wait);
+    else
+        op_free(t->loop->db, op);
+    return err;
+}
+
+/* ---- transactions ---- */
+
+/* Sends without waiting: if it fails, so does what follows it. */
+static enum err tx_say(struct task *t, const char *sql)
+{
+    struct op *op = op_new(t->loop->db);
+    op->plain = sql;
+    enum err err = conn_send(t->db.tx, op);
+    if (err != OK)
+        op_free(t->loop->db, op);
+    return err;
+}
+
+static enum err tx_commit(struct task *t)
+{
+    struct awaited a = { .conn = t->db.tx, .op = op_new(t->loop->db) };
+    a.op->plain = "COMMIT";
+    a.op->writes = true;
+    TRY(await(t, &a));
+    bool committed = strcmp(PQcmdStatus(a.result), "COMMIT") == 0; /* a broken transaction answers ROLLBACK */
+    PQclear(a.result);
+    return committed ? OK : ERR_INTERNAL;
+}
+
+static void tx_end(struct task *t)
+{
+    struct conn *conn = t->db.tx;
+    t->db.tx = NULL;
+    lane_give(t->loop->db, conn);
+}
+
+static enum err tx_once(struct task *t, enum err (*fn)(void *arg), void *arg)
+{
+    t->db.retry = false;
+    TRY(lane_take(t, &t->db.tx));
+    enum err err = tx_say(t, "BEGIN");
+    if (err == OK)
+        err = fn(arg);
+    if (err == OK)
+        err = tx_commit(t);
+    else
+        t->db.tx->poisoned = true;
+    tx_end(t);
+    return err;
+}
+
+enum err db_tx(struct task *t, enum err (*fn)(void *arg), void *arg)
+{
+    if (t->db.tx)
+        return fn(arg);
+    TRY(task_can_wait(t));
+    enum err err = OK;
+    for (int i = 0; i < TX_TRIES; i++) {
+        err = tx_once(t, fn, arg);
+        if (err == OK || !t->db.retry)
+            return err;
+    }
+    return err;
+}
+
+bool db_in_tx(const struct task *t)
+{
+    return t->db.tx;
+}
+
+bool db_failed_by_others(const struct task *t)
+{
+    return t->db.retry;
+}
+
+enum err db_savepoint(struct task *t)
+{
+    return tx_say(t, "SAVEPOINT call");
+}
+
+enum err db_undo_to_savepoint(struct task *t)
+{
+    return tx_say(t, "ROLLBACK TO SAVEPOINT call");
+}
+
+bool db_task_end(struct task *t)
+{
+    if (!t->db.tx)
+        return false;
+    t->db.tx->poisoned = true;
+    tx_end(t);
+    return true;
+}

@@ -1,0 +1,93 @@
+/* What handlers do with their call: replies, streams, lines of the body. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/call.h"
+
+struct buf *reply_json(struct call *c, int status)
+{
+    c->reply.status = status;
+    c->reply.content_type = "application/json";
+    c->reply.body.len = 0;
+    return &c->reply.body;
+}
+
+enum err reply_text(struct call *c, int status, const char *content_type, const char *text)
+{
+    struct buf *out = reply_json(c, status);
+    c->reply.content_type = content_type;
+    buf_text(out, text);
+    return OK;
+}
+
+/* Of one entry of the header: 1 where it says none. */
+static double weight_of(const char *entry)
+{
+    for (const char *p = entry + strcspn(entry, ",;"); *p == ';'; p += strcspn(p, ",;")) {
+        p += 1 + strspn(p + 1, " \t");
+        if (strncasecmp(p, "q=", 2) == 0)
+            return strtod(p + 2, NULL);
+    }
+    return 1;
+}
+
+/* The q of a media type in an Accept header: the most specific entry decides; -1 without one. */
+static double accept_q(const char *accept, const char *type)
+{
+    double q = -1;
+    int best = 0;
+    size_t type_len = strlen(type), main_len = strcspn(type, "/");
+    for (const char *p = accept; *p;) {
+        p += strspn(p, " ,\t");
+        size_t len = strcspn(p, ",;");
+        size_t name = len;
+        while (name && p[name - 1] == ' ')
+            name--;
+        int specific =
+            name == type_len && strncasecmp(p, type, name) == 0                                         ? 3
+            : name == main_len + 2 && strncasecmp(p, type, main_len + 1) == 0 && p[main_len + 1] == '*' ? 2
+            : name == 3 && strncmp(p, "*/*", 3) == 0                                                    ? 1
+                                                                                                        : 0;
+        if (specific > best) {
+            best = specific;
+            q = weight_of(p);
+        }
+        p += strcspn(p, ",");
+    }
+    return q;
+}
+
+bool call_prefers(struct call *c, const char *type)
+{
+    const char *accept = c->exchange->headers.accept;
+    c->reply.by_accept = true;
+    if (!accept)
+        return false;
+    const double q = accept_q(accept, type);
+    return q > 0 && q > accept_q(accept, "application/json");
+}
+
+/* ---- the exchange ---- */
+
+enum err stream_begin(struct call *c, const char *content_type)
+{
+    c->reply.status = 200;
+    c->reply.content_type = content_type;
+    return exchange_stream_begin(c->exchange);
+}
+
+enum err stream_write(struct call *c, const void *bytes, size_t len)
+{
+    return exchange_stream_write(c->exchange, bytes, len);
+}
+
+enum err body_line(struct call *c, char **line, size_t *len, int64_t *number)
+{
+    return exchange_line(c->exchange, line, len, number);
+}
+
+void call_breathe(struct call *c)
+{
+    task_breathe(&c->task);
+}

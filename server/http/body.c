@@ -1,0 +1,28 @@
+/* Bulk bodies, read line by line. */
+#include "server/config.h"
+#include "server/http/http_internal.h"
+#include "server/http/spool.h"
+
+enum err exchange_line(struct exchange *x, char **line, size_t *len, int64_t *number)
+{
+    size_t most = (size_t)x->loop->config->max_body_bytes;
+    *line = NULL; /* also where nothing is asked */
+    *number = x->spool ? x->spool->number : 0;
+    for (enum spool_found found = SPOOL_MORE; found == SPOOL_MORE;) {
+        task_breathe(x->task);
+        if (x->stream.gone)
+            return ERR_BAD_REQUEST;
+        if (x->http->abandoned)
+            return ERR_SHUTTING_DOWN;
+        if (!x->spool)
+            return OK;
+        found = spool_step(x->spool, most, line, len);
+        *number = x->spool->number;
+        if (found == SPOOL_BROKEN)
+            return ERR_INTERNAL;
+        if (found == SPOOL_TOO_LONG)
+            return problem_set(x->task->problem, ERR_LINE_TOO_LONG, "line %lld has more than %zu bytes",
+                               (long long)*number, most);
+    }
+    return OK;
+}

@@ -1,0 +1,201 @@
+/* The life of an exchange: its states, what follows from each, and its timer. */
+#include "server/http/exchange.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "server/config.h"
+#include "server/http/http_internal.h"
+#include "server/http/spool.h"
+
+enum {
+    OVERTIME_US = 2 * 1000 * 1000
+}; /* for a write whose time is up: its own time-out in the server ends it */
+
+/* Which timer runs. */
+enum clock { CLOCK_NONE, CLOCK_BODY, CLOCK_WORK };
+
+#define TO(state) (1u << EXCHANGE_##state)
+
+static const struct {
+    bool listed;    /* in flight */
+    bool works;     /* counts among those that overload is about */
+    bool polled;    /* the daemon asks for the reply again and again */
+    bool suspended; /* the daemon leaves the connection alone */
+    bool wants;     /* the daemon has something to do for it, in this turn */
+    enum clock clock;
+    unsigned next; /* the states that may follow */
+} states[EXCHANGE_STATES] = {
+    [EXCHANGE_HEADERS] = { .next = TO(BODY) | TO(GONE) },
+    [EXCHANGE_BODY] = { .listed = true,
+                        .clock = CLOCK_BODY,
+                        .next = TO(TOO_SLOW) | TO(IDENTIFYING) | TO(WORKING) | TO(ANSWERED) | TO(GONE) },
+    [EXCHANGE_TOO_SLOW] = { .listed = true, .next = TO(GONE) },
+    [EXCHANGE_IDENTIFYING] = { .listed = true,
+                               .suspended = true,
+                               .clock = CLOCK_BODY,
+                               .next = TO(IDENTIFIED) | TO(ANSWERED) | TO(STOPPED) },
+    [EXCHANGE_IDENTIFIED] = { .listed = true,
+                              .wants = true,
+                              .clock = CLOCK_BODY,
+                              .next = TO(BODY) | TO(TOO_SLOW) | TO(GONE) },
+    [EXCHANGE_WORKING] = { .listed = true,
+                           .works = true,
+                           .clock = CLOCK_WORK,
+                           .next = TO(POLLED) | TO(SUSPENDED) | TO(ANSWERED) },
+    [EXCHANGE_POLLED] = { .listed = true,
+                          .works = true,
+                          .polled = true,
+                          .clock = CLOCK_WORK,
+                          .next = TO(SUSPENDED) | TO(ANSWERED) | TO(GONE) },
+    [EXCHANGE_SUSPENDED] = { .listed = true,
+                             .works = true,
+                             .suspended = true,
+                             .clock = CLOCK_WORK,
+                             .next = TO(ANSWERED) | TO(STOPPED) },
+    [EXCHANGE_ANSWERED] = { .listed = true, .wants = true, .next = TO(SENDING) | TO(CLOSED) | TO(GONE) },
+    [EXCHANGE_SENDING] = { .listed = true, .wants = true, .next = TO(DRAINED) | TO(CLOSED) | TO(GONE) },
+    [EXCHANGE_DRAINED] = { .listed = true, .suspended = true, .next = TO(SENDING) | TO(STOPPED) },
+    [EXCHANGE_STOPPED] = { .listed = true, .wants = true, .next = TO(CLOSED) | TO(GONE) },
+    [EXCHANGE_CLOSED] = { .listed = true, .next = TO(GONE) },
+    [EXCHANGE_GONE] = { 0 },
+};
+
+/* ---- what follows from a state ---- */
+
+static void list(struct exchange *x)
+{
+    struct http *h = x->http;
+    x->next = h->first;
+    if (h->first)
+        h->first->prev = x;
+    h->first = x;
+    h->in_flight++;
+}
+
+static void unlist(struct exchange *x)
+{
+    *(x->prev ? &x->prev->next : &x->http->first) = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+    x->http->in_flight--;
+}
+
+/* The work on a bulk body begins with its reply, and lasts as long as its coroutine. */
+static bool counts(const struct exchange *x)
+{
+    return states[x->state].works || (x->held && x->limits.bulk);
+}
+
+static void on_overtime_up(struct timer *t)
+{
+    struct exchange *x = container_of(t, struct exchange, timer);
+    if (!task_cancel(x->task, ERR_REQUEST_TIMEOUT, true))
+        loop_timer(x->loop, t, OVERTIME_US); /* it computes; it will wait for something */
+}
+
+static void on_time_up(struct timer *t)
+{
+    struct exchange *x = container_of(t, struct exchange, timer);
+    if (states[x->state].clock == CLOCK_BODY && !states[x->state].suspended) {
+        x->reply->error = ERR_BODY_TIMEOUT;
+        exchange_set_state(x, EXCHANGE_TOO_SLOW); /* the daemon takes no reply in the middle of a body */
+        /* When nothing more arrives, the connection is closed as idle. */
+        MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+        return;
+    }
+    if (task_cancel(x->task, ERR_REQUEST_TIMEOUT, false))
+        return;
+    t->fire = on_overtime_up;
+    loop_timer(x->loop, t, OVERTIME_US);
+}
+
+void exchange_restart_timer(struct exchange *x)
+{
+    const int64_t ms =
+        states[x->state].clock == CLOCK_WORK ? x->limits.work_ms : x->loop->config->request_timeout_ms;
+    x->timer.fire = on_time_up;
+    loop_timer(x->loop, &x->timer, ms * 1000);
+}
+
+void exchange_set_state(struct exchange *x, enum exchange_state state)
+{
+    struct http *h = x->http;
+    const enum exchange_state old = x->state;
+    const bool counted = counts(x);
+    assert(states[old].next & 1u << state);
+    x->state = state;
+    h->working += counts(x) - counted;
+    h->polled += states[state].polled - states[old].polled;
+    h->wanted |= states[state].wants;
+    if (states[state].listed && !states[old].listed)
+        list(x);
+    else if (!states[state].listed && states[old].listed)
+        unlist(x);
+    if (states[state].clock == CLOCK_NONE)
+        loop_timer_off(h->loop, &x->timer);
+    else if (states[state].clock != states[old].clock)
+        exchange_restart_timer(x);
+    if (states[state].suspended && !states[old].suspended)
+        MHD_suspend_connection(x->connection);
+    else if (!states[state].suspended && states[old].suspended)
+        MHD_resume_connection(x->connection);
+}
+
+/* ---- its beginning and end ---- */
+
+struct exchange *exchange_new(struct http *h, struct MHD_Connection *connection, const char *target)
+{
+    struct exchange *x = calloc(1, sizeof *x + h->app->call_bytes);
+    if (!x)
+        abort();
+    x->http = h;
+    x->loop = h->loop;
+    x->connection = connection;
+    x->call = x + 1;
+    x->start_us = loop_clock_us();
+    h->app->open(x);
+    x->target = arena_text(x->task->arena, target);
+    x->body.arena = x->task->arena;
+    return x;
+}
+
+static void exchange_free(struct exchange *x)
+{
+    exchange_set_state(x, EXCHANGE_GONE);
+    if (x->spool)
+        spool_close(x->spool);
+    free(x->stream.data);
+    x->http->app->close(x);
+    free(x);
+}
+
+void exchange_closed(struct exchange *x)
+{
+    if (!x->held) {
+        exchange_free(x);
+        return;
+    }
+    exchange_set_state(x, EXCHANGE_CLOSED);
+    stream_gone(x); /* lets the coroutine end, and with it the exchange */
+}
+
+void exchange_hold(struct exchange *x)
+{
+    x->held = true;
+}
+
+void exchange_release(struct exchange *x)
+{
+    const bool counted = counts(x);
+    x->held = false;
+    x->http->working += counts(x) - counted;
+    if (x->state == EXCHANGE_CLOSED)
+        exchange_free(x);
+}
+
+void exchange_answered(struct exchange *x)
+{
+    if (x->state != EXCHANGE_STOPPED && x->state != EXCHANGE_CLOSED) /* else nobody is left to read it */
+        exchange_set_state(x, EXCHANGE_ANSWERED);
+}

@@ -1,0 +1,99 @@
+/* Tasks: waiting, waking, and ending a wait early. */
+#include "server/task.h"
+
+#include "server/coro.h"
+#include "server/log.h"
+
+enum { TURN_US = 2000 }; /* a task that has run this long in one turn of the loop lets others go first */
+
+enum err task_can_wait(const struct task *t)
+{
+    if (coro_self())
+        return OK;
+    log_event(LOG_ERROR, "wait_outside_coroutine", "request_id=%s", t->id ? t->id : "");
+    return ERR_INTERNAL;
+}
+
+void task_expect(struct task *t, struct task_wait *w)
+{
+    w->task = t;
+    t->wait = w;
+}
+
+enum err task_wait(struct task *t, struct task_wait *w)
+{
+    TRY(task_can_wait(t));
+    w->woken = NULL;
+    task_expect(t, w);
+    t->coro = coro_self();
+    (void)coro_wait();
+    return w->why;
+}
+
+void task_wake(struct task_wait *w, enum err why)
+{
+    struct task *t = w->task;
+    struct coro *waiting = t->coro;
+    w->why = why;
+    t->coro = NULL;
+    t->wait = NULL;
+    if (w->woken)
+        w->woken(w);
+    else
+        coro_resume(waiting);
+}
+
+bool task_cancel(struct task *t, enum err why, bool even_writes)
+{
+    struct task_wait *w = t->wait;
+    if (!w || (w->give_up && !w->give_up(w, &why, even_writes)))
+        return false;
+    task_wake(w, why);
+    return true;
+}
+
+void task_forget(struct task *t)
+{
+    struct task_wait *w = t->wait;
+    enum err why = ERR_SHUTTING_DOWN;
+    if (w && w->give_up)
+        (void)w->give_up(w, &why, true);
+    t->wait = NULL;
+}
+
+/* ---- turns ---- */
+
+struct breath {
+    struct task_wait wait;
+    struct timer timer;
+};
+
+static void on_next_turn(struct timer *timer)
+{
+    task_wake(&container_of(timer, struct breath, timer)->wait, OK);
+}
+
+/* It goes on in the next turn anyway, and whatever it waits for then can be ended. */
+static bool breath_give_up(struct task_wait *w, enum err *why, bool even_writes)
+{
+    (void)w;
+    (void)why;
+    (void)even_writes;
+    return false;
+}
+
+void task_breathe(struct task *t)
+{
+    if (loop_clock_us() - t->loop->now_us < TURN_US)
+        return;
+    struct breath b = { .wait.give_up = breath_give_up, .timer.fire = on_next_turn };
+    loop_timer(t->loop, &b.timer, 1); /* not 0, which would fire in this turn: its clock stands still */
+    (void)!task_wait(t, &b.wait);
+    loop_timer_off(t->loop, &b.timer);
+}
+
+void task_breathe_end(struct task *t)
+{
+    if (t->wait && t->wait->give_up == breath_give_up)
+        task_wake(t->wait, OK);
+}
