@@ -1,0 +1,3 @@
+#include "server/http/exchange.h"
+#include "server/call.h"
+#include "db/db.h"

@@ -1,0 +1,3 @@
+#include "db/db.h"
+#include "handlers/routes.h"
+#include "server/task.h"
