@@ -245,8 +245,8 @@ static enum err regime_post(struct call *c)
 
 const struct route materialize_routes[] = {
     { POST, "/v1/materialize", materialize_post, .fields = materialize_fields,
-      .in_size = sizeof(struct materialize_in), .role = ROLE_READER, .safe = true },
+      .in_size = sizeof(struct materialize_in), .role = ROLE_READER, .waits = true, .safe = true },
     { POST, "/v1/regime", regime_post, .fields = regime_fields, .in_size = sizeof(struct regime_in),
-      .role = ROLE_READER, .safe = true },
+      .role = ROLE_READER, .waits = true, .safe = true },
     END_ROUTES,
 };

@@ -17,6 +17,15 @@ int queries_count(void)
     return (int)(__stop_daybook_queries - __start_daybook_queries);
 }
 
+/* "handlers/lesson.c:12", without the way that leads there from the build folder. */
+static const char *where(const struct query *q, struct arena *arena)
+{
+    const char *file = q->file;
+    while (strncmp(file, "../", 3) == 0)
+        file += 3;
+    return arena_fmt(arena, "%s:%d", file, q->line);
+}
+
 /* ---- parameters ---- */
 
 static bool find_param(const struct query *q, const char *name, struct param *p)
@@ -37,7 +46,7 @@ static const char *check_params(const struct query *q, struct arena *arena)
     struct param *params = arena_zero(&plans, (size_t)(st->param_count + 1) * sizeof *params);
     for (int i = 0; i < st->param_count; i++)
         if (!find_param(q, st->params[i], &params[i]))
-            return arena_fmt(arena, "%s:%d: %s takes :%s, which is no field of its table", q->file, q->line,
+            return arena_fmt(arena, "%s: %s takes :%s, which is no field of its table", where(q, arena),
                              st->name, st->params[i]);
     q->plan->params = params;
     return NULL;
@@ -68,7 +77,7 @@ static const char *check_columns(const struct query *q, const struct described *
         size_t len = strcspn(p, ", \n");
         at[i] = find_column(d, p, len);
         if (at[i] < 0)
-            return arena_fmt(arena, "%s:%d: %s has no column %.*s", q->file, q->line, q->statement->name,
+            return arena_fmt(arena, "%s: %s has no column %.*s", where(q, arena), q->statement->name,
                              (int)len, p);
         p += len;
     }
@@ -90,11 +99,11 @@ static const char *check_page(const struct query *q, struct arena *arena)
     if (q->statement->shape != SHAPE_LIST || !takes_cursor(q))
         return NULL;
     if (!field_find(q->fields, "limit"))
-        return arena_fmt(arena, "%s:%d: the table of %s has a cursor but no field limit", q->file, q->line,
+        return arena_fmt(arena, "%s: the table of %s has a cursor but no field limit", where(q, arena),
                          q->statement->name);
     for (int i = 0; i < 2; i++)
         if (q->plan->map.cursor[i] < 0)
-            return arena_fmt(arena, "%s:%d: %s takes a cursor but has no column _cursor_%d", q->file, q->line,
+            return arena_fmt(arena, "%s: %s takes a cursor but has no column _cursor_%d", where(q, arena),
                              q->statement->name, i + 1);
     return NULL;
 }
@@ -106,8 +115,8 @@ static const char *check_missing(const struct query *q, struct arena *arena)
     for (const char *p = q->missing ? strchr(q->missing, '{') : NULL; p; p = strchr(p + 1, '{')) {
         const char *name = arena_copy(arena, p + 1, strcspn(p + 1, "}"));
         if (!field_ref_find(q->fields, name, &ref))
-            return arena_fmt(arena, "%s:%d: \"%s\" of %s names %s, which is no field of its table", q->file,
-                             q->line, q->missing, q->statement->name, name);
+            return arena_fmt(arena, "%s: \"%s\" of %s names %s, which is no field of its table",
+                             where(q, arena), q->missing, q->statement->name, name);
     }
     return NULL;
 }
@@ -133,11 +142,14 @@ const char *route_check(const struct route *r, struct arena *arena)
     if (!r->handle == !r->query)
         return arena_fmt(arena, "%s %s must have a handler or a query, and not both", method, r->path);
     if (r->query && r->query->fields != r->fields)
-        return arena_fmt(arena, "%s %s: query %s (%s:%d) takes another field table than the route", method,
-                         r->path, r->query->name, r->query->file, r->query->line);
+        return arena_fmt(arena, "%s %s: query %s (%s) takes another field table than the route", method,
+                         r->path, r->query->name, where(r->query, arena));
     if (r->query && !waits && r->query->statement->lane == LANE_SLOW)
-        return arena_fmt(arena, "%s %s: query %s (%s:%d) is slow, so the route must be marked waits", method,
-                         r->path, r->query->name, r->query->file, r->query->line);
+        return arena_fmt(arena, "%s %s: query %s (%s) is slow, so the route must be marked waits", method,
+                         r->path, r->query->name, where(r->query, arena));
+    if (r->handle && !waits && r->role != ROLE_PUBLIC)
+        return arena_fmt(arena, "%s %s has a handler of its own, so it must be marked waits", method,
+                         r->path);
     return NULL;
 }
 
@@ -162,6 +174,10 @@ bool queries_check(const struct described *described)
     route_init();
     for (int i = 0; i < route_count(); i++) {
         const char *why = route_check(route_at(i), &arena);
+        wrong += why && !log_failure("%s", why);
+    }
+    for (int i = 0; i < statements_count; i++) {
+        const char *why = statement_check(statements[i], &arena);
         wrong += why && !log_failure("%s", why);
     }
     arena_release(&arena);

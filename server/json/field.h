@@ -127,7 +127,8 @@ bool field_ref_find(const struct field *table, const char *name, struct field_re
  * object as JSON with its numbers as they came. */
 const char *field_ref_value(const struct field_ref *ref, const void *values, struct arena *arena);
 
-/* Both in one; NULL for a name that is not in the table. */
+/* Both in one. A name that is not in the table ends the process: names are checked before the service starts.
+ */
 const char *field_param(const struct field *table, const void *values, const char *name, struct arena *arena);
 
 #endif

@@ -1,6 +1,8 @@
 /* Decoded fields as parameters of statements: the texts that PostgreSQL reads. */
 #include "server/json/field.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/array_text.h"
@@ -194,5 +196,9 @@ const char *field_ref_value(const struct field_ref *ref, const void *values, str
 const char *field_param(const struct field *table, const void *values, const char *name, struct arena *arena)
 {
     struct field_ref ref;
-    return field_ref_find(table, name, &ref) ? field_ref_value(&ref, values, arena) : NULL;
+    if (!field_ref_find(table, name, &ref)) {
+        fprintf(stderr, "daybookd: a field table has no field %s\n", name);
+        abort();
+    }
+    return field_ref_value(&ref, values, arena);
 }

@@ -124,7 +124,8 @@ static const char *faults(void)
 
 static const char *param(const char *name)
 {
-    return field_param(fields, &in, name, &arena);
+    struct field_ref ref;
+    return field_ref_find(fields, name, &ref) ? field_ref_value(&ref, &in, &arena) : NULL;
 }
 
 /* Each line of a data file: what is expected, and what is sent. */

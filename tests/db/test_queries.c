@@ -1,0 +1,166 @@
+/* The check of all queries before the port opens: what is declared passes it, and a wrong name is refused
+ * with a message that says where it stands. */
+#include <check.h>
+
+#include "handlers/kit/fields.h"
+#include "server/dispatch/query.h"
+#include "tests/db/database.h"
+
+static PGconn *pg;
+static struct arena arena;
+static const struct described *described;
+
+static void setup(void)
+{
+    char words[128];
+    pg = database_migrated("queries");
+    snprintf(words, sizeof words, "dbname=%s", PQdb(pg));
+    ck_assert(describe_statements(database_url(words), &arena, &described));
+}
+
+static void teardown(void)
+{
+    arena_release(&arena);
+    database_finish(pg);
+}
+
+struct in {
+    const char *id, *as_of;
+    struct cursor_values cursor;
+    int64_t limit;
+};
+
+static const struct field get_fields[] = { FIELD_ID(struct in), FIELD_AS_OF(struct in), END_FIELDS };
+static const struct field page_fields[] = { FIELD_ID(struct in), FIELD_AS_OF(struct in),
+                                            FIELD_PAGE(struct in), END_FIELDS };
+static const struct field short_fields[] = { FIELD_ID(struct in), END_FIELDS };
+
+/* The same as QUERY, but not among those that the service has. */
+#define TRIED(name_, statement_, table_, ...)                       \
+    const struct query name_ = { .statement = &statement_,          \
+                                 .fields = (table_),                \
+                                 .name = #name_,                    \
+                                 .file = "handlers/wrong.c",        \
+                                 .line = 7,                         \
+                                 .plan = &(struct query_plan){ 0 }, \
+                                 __VA_ARGS__ }
+
+static void refused(const struct query *q, const char *what)
+{
+    const char *why = query_check(q, described, &arena);
+    ck_assert_msg(why, "%s was taken", q->name);
+    ck_assert_msg(strstr(why, "handlers/wrong.c:7"), "%s", why);
+    ck_assert_msg(strstr(why, what), "%s", why);
+}
+
+START_TEST(every_declared_query_passes)
+{
+    ck_assert(queries_check(described));
+    ck_assert_int_gt(queries_count(), 50);
+}
+END_TEST
+
+START_TEST(a_parameter_that_is_no_field_is_refused)
+{
+    TRIED(wrong, LESSON_GET, short_fields);
+    refused(&wrong, "lesson_get takes :as_of");
+    TRIED(none, LESSON_GET, NULL);
+    refused(&none, "lesson_get takes :id");
+    TRIED(no_cursor, LESSON_HISTORY, get_fields);
+    refused(&no_cursor, "lesson_history takes :cursor_1");
+}
+END_TEST
+
+START_TEST(a_column_that_the_statement_has_not_is_refused)
+{
+    COLUMNS(good, id, takeaway);
+    COLUMNS(wrong, id, takeawy);
+    TRIED(right, LESSON_GET, get_fields, READS(good));
+    ck_assert_ptr_null(query_check(&right, described, &arena));
+    TRIED(typo, LESSON_GET, get_fields, READS(wrong));
+    refused(&typo, "lesson_get has no column takeawy");
+}
+END_TEST
+
+START_TEST(a_list_with_a_cursor_says_where_its_pages_end)
+{
+    TRIED(page, LESSON_HISTORY, page_fields);
+    ck_assert_ptr_null(query_check(&page, described, &arena));
+    struct described *without = arena_alloc(&arena, (size_t)statements_count * sizeof *without);
+    memcpy(without, described, (size_t)statements_count * sizeof *without);
+    without[LESSON_HISTORY.index].count = 1;
+    const char *why = query_check(&page, without, &arena);
+    ck_assert_ptr_nonnull(why);
+    ck_assert_ptr_nonnull(strstr(why, "_cursor_1"));
+}
+END_TEST
+
+START_TEST(a_404_names_fields_of_its_table)
+{
+    TRIED(wrong, LESSON_GET, get_fields, .missing = "lesson {ident}");
+    refused(&wrong, "ident");
+}
+END_TEST
+
+static void route_refused(const struct route *r, const char *what)
+{
+    const char *why = route_check(r, &arena);
+    ck_assert_msg(why, "%s was taken", r->path);
+    ck_assert_msg(strstr(why, r->path) && strstr(why, what), "%s", why);
+}
+
+static enum err handle(struct call *c)
+{
+    (void)c;
+    return OK;
+}
+
+START_TEST(a_slow_statement_needs_a_route_that_waits)
+{
+    TRIED(slow, LESSON_EXPORT, page_fields);
+    struct route r = { GET, "/v1/slow", .query = &slow, INPUT(page_fields, struct in), .role = ROLE_READER };
+    route_refused(&r, "slow (handlers/wrong.c:7) is slow");
+    r.waits = true;
+    ck_assert_ptr_null(route_check(&r, &arena));
+}
+END_TEST
+
+START_TEST(a_route_has_one_handler_that_may_run_queries)
+{
+    TRIED(get, LESSON_GET, get_fields);
+    struct route r = { GET, "/v1/x", handle, INPUT(get_fields, struct in), .role = ROLE_READER };
+    route_refused(&r, "must be marked waits");
+    r.waits = true;
+    ck_assert_ptr_null(route_check(&r, &arena));
+    r.query = &get;
+    route_refused(&r, "and not both");
+    r.handle = NULL;
+    r.fields = short_fields;
+    route_refused(&r, "another field table");
+}
+END_TEST
+
+START_TEST(a_statement_that_no_query_uses_is_refused)
+{
+    static const struct statement idle = { .name = "idle_statement" };
+    const char *why = statement_check(&idle, &arena);
+    ck_assert_ptr_nonnull(why);
+    ck_assert_ptr_nonnull(strstr(why, "idle_statement"));
+    ck_assert_ptr_null(statement_check(&LESSON_GET, &arena));
+}
+END_TEST
+
+int main(void)
+{
+    static const TTest *const *const tests[] = {
+        &every_declared_query_passes,
+        &a_parameter_that_is_no_field_is_refused,
+        &a_column_that_the_statement_has_not_is_refused,
+        &a_list_with_a_cursor_says_where_its_pages_end,
+        &a_404_names_fields_of_its_table,
+        &a_slow_statement_needs_a_route_that_waits,
+        &a_route_has_one_handler_that_may_run_queries,
+        &a_statement_that_no_query_uses_is_refused,
+    };
+    return database_tests("queries", tests, sizeof tests / sizeof *tests, setup, teardown);
+}
