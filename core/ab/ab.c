@@ -33,7 +33,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A number whose bits, as an integer, are in the order of the values; and back. */
+/* Maps a double to an integer with the same order, and back. */
 static uint64_t to_key(double value)
 {
     uint64_t bits;
@@ -129,7 +129,7 @@ void ab_summing_begin(struct ab_summing *s, const double *sorted, size_t count, 
         describe(&s->out, sorted, count);
 }
 
-/* Without what was left over the mean of the blocks is another one; the spread around it is the same. */
+/* Leaving out the remainder changes the mean of the blocks, but not the spread around it. */
 static void put_in_blocks(struct ab_summing *s)
 {
     double rest;
@@ -168,8 +168,8 @@ struct ab_summary ab_summarise(const double *sorted, size_t count, uint64_t seed
 
 /* ---- two groups ---- */
 
-/* Bernstein's inequality, which holds for draws without replacement too: how probable it is at most that the
- * sum of `drawn` of all the values is as far from what is to be expected. */
+/* Bernstein's inequality, which also holds for draws without replacement: an upper bound on the probability
+ * that the sum of `drawn` values is this far from its expectation. */
 static double bound(const double *values, size_t count, size_t drawn, double far)
 {
     const double mean = sum(values, count) / (double)count;
@@ -251,8 +251,8 @@ bool ab_difference_step(struct ab_difference *d)
     }
     if (d->tried < AB_PERMUTATIONS && d->reached < SURE)
         return false;
-    /* Stopped early, the share of those that reached it is an honest p-value; else the one seen counts as one
-     * of them. */
+    /* Stopped early, the share of permutations that reached the difference is an unbiased p-value; otherwise
+     * the observed one counts too. */
     d->p = d->reached == SURE ? (double)d->reached / d->tried : (double)(d->reached + 1) / (d->tried + 1);
     return true;
 }

@@ -15,7 +15,7 @@ enum {
     AB_PERMUTATIONS = 20000, /* of a p-value that stays small; others are sure earlier */
 };
 
-/* NAN where there is no such number. */
+/* NAN: not defined. */
 struct ab_summary {
     size_t count;
     double mean, median, win_rate;
@@ -23,16 +23,16 @@ struct ab_summary {
     double low, high;     /* of the mean, 95 % by bootstrap */
 };
 
-/* Puts them in order; -0 becomes 0. `scratch` has room for as many. */
+/* Sorts the values; -0 becomes 0. `scratch` has room for `count` numbers. */
 void ab_sort(double *values, size_t count, double *scratch);
 
 /* The same in pieces, each done once, from 0 on. */
 enum { AB_SORT_PIECES = 10 };
 void ab_sort_piece(double *values, size_t count, double *scratch, int piece);
 
-/* Of values in order. `scratch` has room for `count` numbers. The same values and seed give the same summary.
- * Of many values the interval is that of the sums of blocks of them, put together by chance, which takes no
- * longer however many there are. */
+/* Summarises sorted values. `scratch` has room for `count` numbers. The same values and seed give the same
+ * summary. The interval of many values is computed from sums of random blocks, so its cost does not grow
+ * with their number. */
 struct ab_summary ab_summarise(const double *sorted, size_t count, uint64_t seed, double *scratch);
 
 /* The same in pieces. True: that was the last one, and `out` is all there. */
@@ -55,8 +55,7 @@ bool ab_summing_step(struct ab_summing *s);
 double ab_difference_p(const double *a, size_t a_count, const double *b, size_t b_count, uint64_t seed,
                        double *scratch);
 
-/* The same in pieces; the groups are not looked at after the first. True: that was the last one, and `p` is
- * there. */
+/* The same in steps; only the first step reads the groups. True: it was the last step, and `p` is set. */
 struct ab_difference {
     double p, share, as_large;
     struct ab_draw draw;
@@ -69,8 +68,8 @@ void ab_difference_begin(struct ab_difference *d, const double *a, size_t a_coun
                          size_t b_count, uint64_t seed, double *scratch);
 bool ab_difference_step(struct ab_difference *d);
 
-/* Corrects p-values for their number, by Holm's method, in place: with no true difference anywhere, the
- * smallest of them is below 0.05 at most one time in twenty. NAN stays, and does not count. `scratch` has
+/* Corrects p-values for multiple comparisons by Holm's method, in place: without any true difference, the
+ * smallest is below 0.05 at most one time in twenty. NAN is left alone and does not count. `scratch` has
  * room for twice `count` numbers. */
 void ab_correct(double *p, size_t count, double *scratch);
 

@@ -1,4 +1,4 @@
-/* Computing a report: its groups, their numbers and what is compared with what. */
+/* Computing a report: its groups, their statistics and their comparisons. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool is_later(const struct ab_report *r, int32_t a, int32_t b)
     return x != y ? x > y : by_text(ab_named(&r->lessons, a)->text, ab_named(&r->lessons, b)->text) > 0;
 }
 
-/* Among the latest in its place, the first of which makes room. */
+/* Inserts it among the latest, in order; the earliest is dropped. */
 static void take_latest(struct ab_report *r, int32_t number)
 {
     if (r->shown == AB_REVISIONS_MAX) {
@@ -201,7 +201,7 @@ static bool make_groups(struct ab_report *r, const struct part *p)
     return true;
 }
 
-/* Each group has room for its trades, one behind the other; in it are those whose value is known. */
+/* The values of the groups follow each other; a group holds only trades whose value is known. */
 static bool fill_groups(struct ab_report *r, const struct part *p)
 {
     struct ab_groups *g = p->groups;
@@ -239,7 +239,7 @@ static bool group_next(struct ab_report *r)
     if (rank == r->shown)
         return true;
     struct ab_revision *v = &r->revisions[rank];
-    /* `next` is behind its last row, now that all are placed. */
+    /* All rows are placed, so `next` is one past the last row of each revision. */
     const struct part p = { v, r->rows + (r->next[rank] - v->trades), rank, d, &r->groups[d] };
     if (!pieces[r->piece](r, &p))
         return false;
@@ -262,7 +262,7 @@ struct measured {
     double *values; /* the group's */
 };
 
-/* The one at hand, of whatever dimension. False: there are no more. */
+/* The current measure, of any dimension. False: there are no more. */
 static bool measure_at(const struct ab_report *r, struct measured *out)
 {
     size_t at = r->at / AB_METRICS;
@@ -278,7 +278,7 @@ static bool measure_at(const struct ab_report *r, struct measured *out)
     return false;
 }
 
-/* To the next measure when this one is done, else to its next piece. False: there may be more of them. */
+/* Advances to the next step, or to the next measure when this one is done. False: not finished yet. */
 static bool go_on(struct ab_report *r, bool done)
 {
     r->piece = done ? 0 : r->piece + 1;
@@ -339,7 +339,7 @@ static bool compare_next(struct ab_report *r)
     return go_on(r, done);
 }
 
-/* The measures of all groups, one after the other; NULL: behind the last. */
+/* Iterates over the measures of all groups; NULL at the end. */
 static struct ab_measure *nth_measure(struct ab_report *r, size_t at)
 {
     for (int d = 0; d < AB_DIMENSIONS; d++) {
@@ -350,7 +350,7 @@ static struct ab_measure *nth_measure(struct ab_report *r, size_t at)
     return NULL;
 }
 
-/* All that the answer says is corrected together: whoever reads it looks at all of it. */
+/* All p-values of a response are corrected together, because a reader looks at all of them. */
 static bool correct_all(struct ab_report *r)
 {
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* Drawing by chance, millions of times: the arithmetic under intervals and p-values. */
+/* Random draws by the million, the arithmetic behind intervals and p-values. */
 #include "core/ab/ab_draw.h"
 
 /* Two values are drawn with each number of 64 bits. */

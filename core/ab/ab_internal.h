@@ -4,12 +4,12 @@
 
 #include "core/ab/ab_report.h"
 
-/* By what the trades of a revision are taken together. */
+/* How the trades of a revision are grouped. */
 enum ab_dimension { AB_ALL, AB_BY_REGIME, AB_BY_SYMBOL, AB_DIMENSIONS };
 
 enum { AB_CHUNK = 1024, AB_NOTHING = -1 };
 
-/* What is kept of each text of lessons, of which there may be as many as trades. */
+/* Kept for each lessons text; there may be as many texts as trades. */
 struct ab_times {
     int64_t first_us, last_us;
     double realized_usd; /* of all, fees not taken off */
@@ -17,20 +17,20 @@ struct ab_times {
     int32_t rank; /* in the order of the answer; AB_NOTHING: not in it */
 };
 
-/* A text, and those whose hash goes on from its own with each of two bits; 0: none, as the first is the root.
- */
+/* A node of the tree: a text, and its children by the next two bits of their hash; 0: none (the root is no
+ * child). */
 struct ab_named {
     const char *text;
     uint32_t hash;
     int32_t below[4];
 };
 
-/* Texts by number, from 0 on; NULL may be one of them. They are a tree in pieces that never move: one more
- * never costs more than one piece, however many there are. */
+/* Numbers texts from 0 on; NULL may be one of them. The nodes live in chunks that never move, so adding one
+ * allocates at most a chunk. */
 struct ab_names {
     struct ab_names_chunk {
         struct ab_named names[AB_CHUNK];
-        struct ab_times *times; /* of as many, where they are kept */
+        struct ab_times *times; /* one for each name, if timed */
     } **chunks;
     size_t count, chunks_cap;
     int32_t last; /* most trades come with the names of the one before */
@@ -67,7 +67,7 @@ struct ab_revision {
     int64_t first_us, last_us;
     double realized_usd;
     size_t trades;
-    bool known;     /* a note has this text, or it is what was left of one */
+    bool known;     /* a note has this text, or a note without some of its slots has */
     int32_t source; /* of the latter: that text; else AB_NOTHING */
     slot_set suppressed;
     const char *note_ids[AB_NOTE_IDS_MAX];
@@ -87,7 +87,7 @@ struct ab_group {
     } of[AB_METRICS];
 };
 
-/* A key of the revision at hand. */
+/* A key of the current revision. */
 struct ab_counted {
     size_t trades;
     const char *name;
@@ -98,12 +98,12 @@ struct ab_groups {
     struct ab_group *items;
     size_t count, cap;
     double *values[AB_METRICS];
-    size_t placed[AB_METRICS]; /* so many of them are in a group */
-    int32_t *of_key;           /* the group in the revision at hand */
+    size_t placed[AB_METRICS]; /* how many of them are in a group */
+    int32_t *of_key;           /* its group in the current revision */
     int32_t *latest;           /* the last before it that has enough trades */
 };
 
-/* A note whose text is to be tried; NULL: its text came before. */
+/* A note to try out; text NULL: the same text was tried before. */
 struct ab_text {
     struct ab_text *next;
     int32_t source;
@@ -120,8 +120,8 @@ struct ab_report {
     struct ab_names lessons, keys[AB_DIMENSIONS];
 
     bool ordered;
-    int32_t order[AB_REVISIONS_MAX];  /* the latest of the lessons that were looked at */
-    size_t looked_at, shown, omitted; /* … of which so many are in the answer, so many not */
+    int32_t order[AB_REVISIONS_MAX];  /* the latest lessons found so far */
+    size_t looked_at, shown, omitted; /* how many were found, are in the response, and are not */
     struct ab_revision *revisions;    /* those shown, by rank */
     size_t kept;                      /* their trades */
 
@@ -131,7 +131,7 @@ struct ab_report {
 
     bool computing;
     size_t phase, at; /* of the computation, and in the phase */
-    int piece;        /* of what is at hand there */
+    int piece;        /* of the current item */
     size_t piece_at;  /* and in the piece */
     const struct ab_chunk *chunk;
     size_t *next;               /* the place of the next row of each revision */
@@ -142,7 +142,7 @@ struct ab_report {
     struct ab_summing summing;
     struct ab_difference difference;
     uint64_t seed;   /* of the latter */
-    double *scratch; /* for as many as are kept */
+    double *scratch; /* room for `kept` numbers */
     size_t comparisons;
     struct buf json;
 };
@@ -156,7 +156,7 @@ static inline bool ab_enough(const struct ab_group *g)
 void ab_compute_order(struct ab_report *r);
 /* The next piece of the computation; true: it is done. */
 bool ab_compute(struct ab_report *r);
-/* Writes what comes before the revisions, one of them, and what comes behind. */
+/* Write the start of the response, one revision, and the end. */
 void ab_json_head(struct ab_report *r);
 void ab_json_revision(struct ab_report *r, size_t rank);
 void ab_json_tail(struct ab_report *r);

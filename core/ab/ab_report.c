@@ -193,7 +193,7 @@ static void try_without(struct ab_report *r, const struct ab_text *t, slot_set l
     arena_release(&arena);
 }
 
-/* Fewer slots first: a text that has no such slot is the same without it. */
+/* Fewer slots first: suppressing a slot that a text does not have changes nothing. */
 static void try_text(struct ab_report *r, const struct ab_text *t)
 {
     const slot_set all = (1u << REFLECT_SLOTS) - 1;

@@ -1,5 +1,5 @@
-/* The trades of a skill by the text of lessons that they were made under: what is known about each text, and
- * what it changed, step by step. */
+/* The trades of a skill, grouped by the lessons text they were made under, and the comparison of each text
+ * with the one before. Computed in steps. */
 #ifndef DAYBOOK_CORE_AB_AB_REPORT_H
 #define DAYBOOK_CORE_AB_AB_REPORT_H
 
@@ -50,8 +50,8 @@ size_t ab_report_trades(const struct ab_report *r);
 size_t ab_report_hashes(const struct ab_report *r, const char *hashes[AB_REVISIONS_MAX]);
 /* And the notes that have them, the oldest first, without their texts. */
 void ab_report_note(struct ab_report *r, const struct ab_note *n);
-/* True: some trades were made under a text that no note has. It may be one of which slots were left out: that
- * is found by steps, given the notes again, a few at a time, with their texts. */
+/* True: some trades were made under a text that no note has. It may be a note with suppressed slots; to find
+ * out, add the notes again with their texts, a few at a time, and run steps. */
 bool ab_report_unexplained(const struct ab_report *r);
 void ab_report_text(struct ab_report *r, const struct ab_note *n);
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 static const double MILLION = 1e6;
-static const double RANK_OF_ONE = 0.06; /* what ts_rank gives a word that stands in a text once, nearly */
+static const double RANK_OF_ONE = 0.06; /* about what ts_rank gives a word that occurs once */
 static const double TEXT_MOST = 0.5;    /* the most that words can add to a cosine */
-static const double TEXT_HALF = 3;      /* the weight that adds half of it */
-enum { COMMON_SHARE = 5 };              /* common is what more than one in so many entries hold */
+static const double TEXT_HALF = 3;      /* the weight that adds half of TEXT_MOST */
+enum { COMMON_SHARE = 5 };              /* a word is common if more than one in this many entries has it */
 
 /* ---- words ---- */
 
@@ -32,7 +32,7 @@ size_t fusion_choose(struct fusion_lexeme *lexemes, size_t count, int64_t sample
         qsort(lexemes, count, sizeof *lexemes, rarest_first);
     if (count > most)
         count = most;
-    bool finds = false; /* with what is rare, and known to be there */
+    bool finds = false; /* some word is rare and known to occur */
     for (size_t i = 0; i < count; i++) {
         lexemes[i].idf = idf(sampled, lexemes[i].holding);
         lexemes[i].opens = all || lexemes[i].holding * COMMON_SHARE <= sampled;
@@ -45,9 +45,9 @@ size_t fusion_choose(struct fusion_lexeme *lexemes, size_t count, int64_t sample
 
 /* ---- scores ---- */
 
-/* One rare word of many that happens to be the same says little: what is held of the query counts too. On the
- * questions of tests/data/retrieval that lifts the mean reciprocal rank from 0.58 to 0.64, and costs nothing
- * where words are shared. */
+/* One shared rare word out of many says little, so the covered share of the query counts too. On the
+ * questions of tests/data/retrieval this raises the mean reciprocal rank from 0.58 to 0.64, at no cost where
+ * many words are shared. */
 static double text_part(const struct fusion_hit *h)
 {
     const double f = h->weight / RANK_OF_ONE;

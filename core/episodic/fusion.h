@@ -12,7 +12,7 @@ struct fusion_lexeme {
     const char *text;
     int64_t holding;
     double idf; /* set by fusion_choose, as is the next one */
-    bool opens; /* an entry that holds it is looked at */
+    bool opens; /* entries that contain it become candidates */
 };
 
 /* Puts the rarest first, by text where they are equally rare, and returns how many of them are to be weighed:
@@ -30,7 +30,7 @@ struct fusion_hit {
     double cosine;
     double weight;         /* sum over the lexemes of idf * ts_rank(words, lexeme, 1) */
     double covered;        /* the share of the idf of all lexemes that belongs to those it holds */
-    int shared, differing; /* names that both regimes have, and those of them whose values differ */
+    int shared, differing; /* names in both regimes, and how many of them have different values */
     size_t row;            /* where the caller finds it again */
     int64_t near, text, penalty, score;
 };

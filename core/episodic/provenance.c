@@ -8,7 +8,7 @@ const char *const provenance_names[] = {
     "user_stated", "tool_verified", "agent_inferred", "recalled", "external", NULL,
 };
 
-/* In the order of the names: what a person said outranks what was checked, and that what was concluded. */
+/* In the order of the names: user statements rank above verified facts, and those above inferences. */
 static const char *const confidences[] = { "1.0", "0.9", "0.6", "0.5", "0.3" };
 
 const char *provenance_confidence(const char *source)

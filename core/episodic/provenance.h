@@ -8,7 +8,7 @@ extern const char *const provenance_names[];
 /* What an entry that says nothing of its source has. */
 #define PROVENANCE_DEFAULT "agent_inferred"
 
-/* The confidence that follows from the source, as a number in text; NULL: there is no such source. */
+/* The default confidence of a source, as a decimal text; NULL: unknown source. */
 const char *provenance_confidence(const char *source);
 
 #endif

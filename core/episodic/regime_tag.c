@@ -12,7 +12,7 @@ const struct regime_tag *regime_tag_find(const struct regime_tags *tags, const c
     return NULL;
 }
 
-/* A number by its digits, of which there may be more than any type holds. */
+/* A number by its digits, which may be more than any type can hold. */
 struct number {
     bool negative;
     const char *digit; /* the first that is not zero; NULL: it is zero */
@@ -35,7 +35,7 @@ static struct number number_read(const char *text)
     return n;
 }
 
-/* Steps to the next digit; behind the last one are zeros. */
+/* Advances to the next digit; zeros follow the last one. */
 static char number_next(const char **p)
 {
     if (**p == '.')

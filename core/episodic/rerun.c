@@ -1,4 +1,4 @@
-/* Whether a question must be asked again, or what was found before still holds. */
+/* Whether a question must be asked again, or the prior answer still holds. */
 #include "core/episodic/rerun.h"
 
 const char *const rerun_reason_names[RERUN_REASONS + 1] = {

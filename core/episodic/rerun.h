@@ -1,4 +1,4 @@
-/* Whether a question must be asked again, or what was found before still holds. */
+/* Whether a question must be asked again, or the prior answer still holds. */
 #ifndef DAYBOOK_CORE_EPISODIC_RERUN_H
 #define DAYBOOK_CORE_EPISODIC_RERUN_H
 

@@ -126,8 +126,8 @@ static bool pay(struct budget *b, const char *lines, size_t len)
 
 typedef void put_trade(struct buf *out, const struct trade *t, int64_t now_us);
 
-/* Appends the heading and as many trades as fit, one after the other; nothing when not one does. The empty
- * line before the section is paid for here and put by the caller. */
+/* Appends the heading and as many trades as fit, or nothing if none fits. The blank line before the section
+ * is charged here and written by the caller. */
 static size_t put_section(struct buf *out, struct budget *b, const char *heading, put_trade *put,
                           const struct trade *trades, size_t count, int64_t now_us)
 {

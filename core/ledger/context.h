@@ -29,7 +29,7 @@ struct context {
 /* What the budget had room for. */
 struct context_shown {
     size_t tokens; /* of the text: never more than the budget */
-    bool risk;     /* its section was empty, or is there */
+    bool risk;     /* its section is shown, or was empty */
     bool lessons;
     size_t lessons_tokens; /* of that section alone, shown or not */
     size_t closed, open;

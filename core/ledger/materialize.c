@@ -15,7 +15,7 @@ static const unsigned char transitions[HELD][HELD] = {
     [SHORT] = { [NOTHING] = CLOSES, [LONG] = FLIPS, [SHORT] = UPDATES },
 };
 
-/* One symbol in this tick: the row that is open and the position that is stated, either of them or both. */
+/* One symbol in this tick: its open row, its reported position, or both. */
 struct pair {
     const struct trade *row;
     const struct position *position;
@@ -99,7 +99,7 @@ static int by_symbol(const void *a, const void *b)
     return strcmp(symbol_of(a), symbol_of(b));
 }
 
-/* All symbols in order, each once; `symbol` is one that is there twice on the same side, or stays NULL. */
+/* All symbols in order, each once. `symbol` is set to one that occurs twice on the same side. */
 static size_t pair_up(struct pair *pairs, const struct trade *open, size_t open_count,
                       const struct tick *tick, const char **symbol)
 {

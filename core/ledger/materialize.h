@@ -22,15 +22,14 @@ struct symbol_amount {
     struct quantity amount;
 };
 
-/* One tick. `snapshot_id` is stamped on what opens and closes, whatever it says. */
+/* One tick. Trades that open or close get its `snapshot_id`, unchecked. */
 struct tick {
     int64_t tick_us;
     const char *snapshot_id;
     struct trade_intent intent;
     const struct position *positions;
     size_t position_count;
-    const struct symbol_amount
-        *marks; /* prices above zero; of a symbol that is there twice the first counts */
+    const struct symbol_amount *marks; /* prices above zero; the first one of a symbol counts */
     size_t mark_count;
     const struct symbol_amount *fees; /* paid since the tick before; those of one symbol add up */
     size_t fee_count;

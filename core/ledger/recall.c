@@ -52,7 +52,7 @@ struct recall_evidence recall_weigh(const struct recall_item *items, size_t coun
 
 /* ---- the section ---- */
 
-/* How much of a situation is told. */
+/* How much of a situation is shown. */
 struct form {
     size_t summary_chars;
     bool exit_reason, evidence;
@@ -95,7 +95,7 @@ static void put_evidence(struct buf *out, size_t count, const struct recall_evid
     buf_text(out, e->weighed ? " (weighted by similarity)\n" : "\n");
 }
 
-/* As many of the items as fit in this form, behind them `end`. */
+/* Appends as many items as fit in this form, and `end`. */
 static struct recall_shown put_section(struct buf *out, const struct recall_item *items, size_t count,
                                        const struct buf *end, const struct form *form, size_t max_tokens)
 {

@@ -7,9 +7,9 @@
 
 enum { RECALL_SUMMARY_CHARS = 300 }; /* of a summary in the section */
 
-/* A past situation, and what came of it. */
+/* A past situation and its outcome. */
 struct recall_item {
-    int64_t similarity; /* in millionths, so that what is shown is what is computed with */
+    int64_t similarity; /* in millionths, so that the shown and the computed value are the same */
     int64_t entry_us;
     const char *summary;
     struct situation_outcome outcome;

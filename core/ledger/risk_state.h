@@ -42,7 +42,7 @@ const char *risk_state_repeated(const struct risk_state *r);
 /* "## Recent activity (this session)" and a line for each fact that is not zero; nothing at all when all are.
  */
 void risk_state_text(struct buf *out, const struct risk_state *r);
-/* The same as members of an object, every one of them. */
+/* Appends all facts as members of an object. */
 void risk_state_members(struct buf *out, const struct risk_state *r);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum {
     SITUATION_CHARS = 1000,       /* a summary never has more */
-    SITUATION_REASON_CHARS = 400, /* of the reason, which comes last: all behind it is foreign text */
+    SITUATION_REASON_CHARS = 400, /* of the reason, which comes last: everything after it is untrusted text */
     SITUATION_OTHERS_SHOWN = 4,   /* how many more there are is said */
 };
 
@@ -14,8 +14,7 @@ struct situation_position {
     const char *symbol, *side;
 };
 
-/* What is known when a trade begins, and nothing of what comes later. Not known: NULL, not given, or not
- * valid. */
+/* What is known when a trade is opened, and nothing later. Unknown: NULL, not given, or not valid. */
 struct situation {
     const char *symbol; /* the only one that must be known */
     const char *side, *regime, *reason;

@@ -57,10 +57,9 @@ void trade_follow(struct trade *t, const struct position *p, struct quantity mar
     struct decimal change = decimal_sub(p->size_base.value, t->size_base.value);
     int direction = decimal_sign(change);
 
-    if (direction <= 0 &&
-        p->entry_price.given) /* a reduction moves no average: it is that of what was held */
+    if (direction <= 0 && p->entry_price.given) /* a reduction does not change the average entry */
         t->average_entry_price = p->entry_price;
-    if (direction != 0) /* what was held when the tick came met the mark too */
+    if (direction != 0) /* the size before the tick met this mark too */
         meet_mark(t, mark.value);
     if (direction < 0)
         realize(t, decimal_neg(change), mark.value);

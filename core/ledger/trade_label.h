@@ -7,7 +7,7 @@
 #define EXIT_LIQUIDATED       "liquidated"
 #define EXIT_EXTERNAL_FLATTEN "external_flatten"
 
-/* What the agent proposed in the tick and what the engine made of it; what is not given is NULL. */
+/* What the agent proposed in the tick and how the engine decided; NULL where not given. */
 struct trade_intent {
     const char *kind, *symbol, *reason; /* proposed_action */
     const char *engine_kind, *engine_rule;

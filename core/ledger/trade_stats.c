@@ -1,4 +1,4 @@
-/* What closed trades came to, all of them and by group. */
+/* Statistics of closed trades, in total and by group. */
 #include "core/ledger/trade_stats.h"
 
 #include <string.h>
@@ -101,7 +101,7 @@ struct trade_stats *trade_stats_group(struct trade_groups *g, const char *key)
     g->truncated |= g->count == TRADE_GROUPS;
     if (low == TRADE_GROUPS)
         return NULL;
-    /* The last one gives way, and stays away: there are enough keys before it now. */
+    /* The last group is dropped for good: enough keys sort before it. */
     struct trade_group *group =
         g->count == TRADE_GROUPS ? g->items[--g->count] : arena_zero(g->arena, sizeof *group);
     name(g, group, key);

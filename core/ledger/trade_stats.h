@@ -1,4 +1,4 @@
-/* What closed trades came to, all of them and by group. */
+/* Statistics of closed trades, in total and by group. */
 #ifndef DAYBOOK_CORE_LEDGER_TRADE_STATS_H
 #define DAYBOOK_CORE_LEDGER_TRADE_STATS_H
 
@@ -24,7 +24,7 @@ struct trade_stats {
 /* Trades come in the order of their exits. */
 void trade_stats_add(struct trade_stats *s, const struct trade_result *r);
 /* Appends the members of a JSON object, from count to mfe_capture. Sums are exact, means and ratios are
- * rounded to twelve decimals; what has no value (or does not fit) is null. */
+ * rounded to twelve decimals; undefined values (or those that do not fit) are null. */
 void trade_stats_json(struct buf *out, const struct trade_stats *s);
 
 enum { TRADE_GROUPS = 1000 };

@@ -3,7 +3,7 @@
 
 #include "core/base/utf8.h"
 
-/* Words of which one text has the one and the other text the other. Compared by their stems. */
+/* Opposites: one text has the first word, the other text the second. Compared by their stems. */
 static const char *const opposites[][2] = {
     { "increase", "decrease" },
     { "increase", "reduce" },
@@ -152,7 +152,7 @@ static void read_word(const char **at, bool minus, char **to, struct word *out)
 static struct words split(const char *text, struct arena *arena)
 {
     size_t len = strlen(text);
-    size_t most = len / 2 + 1; /* something stands between any two words */
+    size_t most = len / 2 + 1; /* two words are always separated */
     struct words words = { .items = arena_alloc(arena, most * sizeof *words.items) };
     char *to = arena_alloc(arena, len + 2 * most); /* a sign and a NUL for each */
     uint32_t before = ' ';
@@ -166,7 +166,7 @@ static struct words split(const char *text, struct arena *arena)
             before = 'a';
             continue;
         }
-        /* A minus belongs to a number only when nothing stands right before it: "10-15%" is a range. */
+        /* A minus is a sign only if nothing precedes it: "10-15%" is a range. */
         before = c == '-' && before != ' ' && before != '(' ? 'a' : c;
         text = next;
     }

@@ -41,7 +41,7 @@ void similar_keys(const char *owner, const char *text, int32_t keys[SIMILAR_KEYS
 {
     uint32_t least[HASHES];
     memset(least, 0xff, sizeof least);
-    /* A word stands between two blanks and one, as pg_trgm pads it. */
+    /* A word is padded with two blanks before and one after, like in pg_trgm. */
     uint32_t window = 0x2020;
     for (const unsigned char *p = (const unsigned char *)text;; p++) {
         unsigned char c = fold(*p);

@@ -132,13 +132,13 @@ struct reflecting {
     int slot;
     bool (*next)(struct reflecting *r); /* of the slot; true: that was its last piece */
     struct claims *all;
-    size_t at, put; /* the claim at hand, and how many were made */
+    size_t at, put; /* the current claim, and how many were made */
     struct claim rest;
     struct ab_difference difference;
     bool weighing;
 };
 
-/* The next piece of finding how probable what was gathered is by chance; true: it is known. */
+/* The next step of computing the p-value of the gathered groups; true: it is done. */
 static bool weigh(struct reflecting *r, struct claim *c, uint64_t seed)
 {
     struct ledger *l = &r->ledger;
@@ -157,8 +157,8 @@ static void make_claim(struct reflecting *r, const struct claim *c)
     r->put++;
 }
 
-/* Beside a group that lost much all others look good: a claim has to hold without what was told already, as
- * one of the looks that are left. */
+/* Compared with a group that lost much, all others look good. So a claim must hold without the trades of
+ * earlier claims, corrected for the remaining comparisons. */
 static bool still_holds(const struct reflecting *r, const struct claim *c)
 {
     struct claim rest = r->rest;

@@ -19,7 +19,7 @@ enum reflect_slot {
 
 extern const char *const reflect_slot_names[];    /* "entry_timing" …, NULL-terminated */
 extern const char *const reflect_slot_headings[]; /* "### Entry timing" … */
-extern const char reflect_no_pattern[];           /* what stands in a slot without a claim */
+extern const char reflect_no_pattern[];           /* the text of a slot without a claim */
 
 enum {
     REFLECT_BULLETS_MAX = 4, /* of a slot */
@@ -27,7 +27,7 @@ enum {
     REFLECT_GROUP_MIN = 8,   /* nor of a group that is smaller */
 };
 
-/* One closed trade. The built-in reflector looks at the numbers, a model is told the words too. */
+/* One closed trade. The built-in reflector uses the numbers, a model gets the texts too. */
 struct reflect_trade {
     const char *symbol, *regime; /* regime NULL: not known */
     int64_t entry_us;
@@ -42,7 +42,7 @@ struct reflect_trade {
  * give the same bytes, in whatever order they come. */
 void reflect_builtin(struct buf *out, const struct reflect_trade *trades, size_t count);
 
-/* The same in pieces of a millisecond or two; it lives in the arena of `out`. True: all is there. */
+/* The same in steps of a millisecond or two, in the arena of `out`. True: it is complete. */
 struct reflecting *reflect_begin(struct buf *out, const struct reflect_trade *trades, size_t count);
 bool reflect_step(struct reflecting *r);
 

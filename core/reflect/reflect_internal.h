@@ -21,8 +21,8 @@ struct ledger {
 
 /* A group of trades against all others. */
 struct claim {
-    const char *words; /* what stands before the numbers */
-    const int *marks;  /* of all trades, and which of them is the group's */
+    const char *words; /* the text before the numbers */
+    const int *marks;  /* one for each trade; the group has those equal to `group` */
     int group;
     size_t count, other_count;
     double value, other_value, total_usd, p, effect;
@@ -36,15 +36,15 @@ struct claims {
 
 double reflect_mean(const double *values, size_t count);
 
-/* Gathers the trades whose mark is `group`, beside all others that nothing was told about; false when there
- * are too few, on either side. */
+/* Gathers the trades whose mark is `group`, and all others that no claim is about yet. False: too few on
+ * either side. */
 bool reflect_gather(struct ledger *l, struct claim *c);
 
-/* Each finds the groups of its slot; how probable they are by chance is not known yet. NULL: of exits. */
+/* Each finds the groups of its slot; their p-values are computed later. NULL for exits. */
 typedef void reflect_finder(struct ledger *l, struct claims *all);
 extern reflect_finder *const reflect_finders[REFLECT_SLOTS];
 
-/* Exits: what winners kept of their best mark; gives how many claims it made. */
+/* Exits: the share of their best mark that winners realized. Returns how many claims it made. */
 size_t reflect_slots_put_capture(struct buf *out, const struct ledger *l);
 /* Losers that are held longer than winners, by what both were held. False: there are too few of either. */
 bool reflect_slots_gather_held(struct ledger *l, struct claim *held);

@@ -1,5 +1,5 @@
-/* The text of a note: five slots of bullets, as a model or the built-in reflector wrote it and as it is kept.
- */
+/* The text of a note: five slots of bullets, as written by a model or the built-in reflector, and as
+ * stored. */
 #include "core/reflect/reflect_note.h"
 
 #include "core/base/line_text.h"
@@ -10,7 +10,7 @@
 
 enum {
     RULE_CHARS = 200, /* of a rule that a detail names */
-    CUT_CHARS = 200,  /* the only bullet of a slot is not cut below: five of them always fit */
+    CUT_CHARS = 200,  /* the minimum for the only bullet of a slot: five of them always fit */
 };
 
 const char *const note_verdict_names[] = { "good",         "empty",           "too_long", "quotes_avoid_rule",
@@ -26,7 +26,7 @@ static bool is_in(slot_set slots, int slot)
     return slots >> slot & 1;
 }
 
-/* ---- the form that notes are kept in ---- */
+/* ---- the stored form ---- */
 
 static void put_slot(struct buf *out, const struct note_slot *slot, const char *heading)
 {
@@ -97,7 +97,7 @@ static const char *fitting_form(struct arena *arena, struct note *note, slot_set
     }
 }
 
-/* ---- what is wrong with what was said ---- */
+/* ---- validation ---- */
 
 /* One word of ASCII: a ticker, where a word of another script may be a sentence. */
 static bool is_name(const char *rule)
@@ -189,7 +189,7 @@ struct note_checked reflect_note_check(struct arena *arena, const char *said, co
     return (struct note_checked){ .verdict = NOTE_GOOD, .text = fitting_form(arena, &note, suppressed) };
 }
 
-/* ---- a kept text ---- */
+/* ---- a stored text ---- */
 
 /* The slot that a line of `len` bytes is the heading of, or -1. */
 static int heading_slot(const char *line, size_t len)

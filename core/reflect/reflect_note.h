@@ -1,4 +1,4 @@
-/* The text of a note: five slots of bullets, as a model or the built-in reflector wrote it and as it is kept.
+/* The text of a note: five slots of bullets, as written by a model or the built-in reflector, and as stored.
  * All texts are valid UTF-8; lengths are in characters. */
 #ifndef DAYBOOK_CORE_REFLECT_REFLECT_NOTE_H
 #define DAYBOOK_CORE_REFLECT_REFLECT_NOTE_H
@@ -6,8 +6,8 @@
 #include "core/reflect/slot_set.h"
 
 enum {
-    NOTE_CHARS_MAX = 2000, /* of what is kept */
-    NOTE_SAID_MAX = 4000,  /* of what is worth reading at all */
+    NOTE_CHARS_MAX = 2000, /* of a stored note */
+    NOTE_SAID_MAX = 4000,  /* of an answer: a longer one is rejected unread */
 };
 
 enum note_verdict {
@@ -22,23 +22,23 @@ extern const char *const note_verdict_names[]; /* "good", "empty", "too_long", "
 
 struct note_checked {
     enum note_verdict verdict;
-    const char *text;   /* of a good one: in the one form that notes are kept in */
+    const char *text;   /* of a good note, in the stored form */
     const char *detail; /* of the others: what exactly is wrong, in words */
 };
 
-/* Reads what was said and brings it to the form that notes are kept in: the headings of
- * reflect_slot_headings in their order, without those of `suppressed`, under each its bullets ("- ", a line
- * each) or reflect_no_pattern, nothing else; a kept text stays as it is. A heading may have come with other
- * marks, in other case, in another order; text before the first one and below a foreign one goes. No bullet
- * can end its line, a tag's block or a quotation. What is longer than NOTE_CHARS_MAX loses whole bullets, the
- * last of the longest slot first; the only bullet of a slot is cut ("…") instead. An avoid rule counts as
- * quoted when its words stand in what was said in their order, whatever the white space, punctuation and case
- * between and in them; one that is a bare name ("DOGE", "ETH-PERP") only when it is all that a bullet says,
- * as a lesson may have to name it. */
+/* Validates an answer and converts it to the stored form: the headings of reflect_slot_headings in their
+ * order, without those of `suppressed`, each followed by its bullets ("- ", one per line) or
+ * reflect_no_pattern, and nothing else. A stored text is left unchanged. Headings may come with other marks,
+ * in other case and in another order; text before the first heading and below an unknown one is dropped. No
+ * bullet can end its line, a tagged block or a quotation. A text longer than NOTE_CHARS_MAX loses whole
+ * bullets, the last of the longest slot first; the only bullet of a slot is cut ("…") instead. An avoid rule
+ * counts as quoted when its words occur in the answer in their order, whatever the white space, punctuation
+ * and case; a bare name ("DOGE", "ETH-PERP") only when it is all that a bullet says, because a lesson may
+ * have to name it. */
 struct note_checked reflect_note_check(struct arena *arena, const char *said, const char *const *avoid,
                                        size_t avoid_count, slot_set suppressed);
 
-/* A kept text without these slots. */
+/* A stored text without these slots. */
 const char *reflect_note_without(struct arena *arena, const char *text, slot_set suppressed);
 
 /* What of `before` (NULL: there was none) is not in `after`, and the other way round, slot by slot:

@@ -76,7 +76,7 @@ static const char *skip_marks(const char *text)
 
 struct heading {
     int slot;         /* -1: it is none */
-    const char *rest; /* what stands behind it in its line */
+    const char *rest; /* the rest of its line */
 };
 
 /* Behind the name of a slot ("entry_timing", "Entry timing"), or NULL. */
@@ -188,7 +188,7 @@ static void begin_bullet(struct reader *r, const char *text)
     buf_text(&r->bullet, text);
 }
 
-/* "What stands out:" before the bullets is none of them. */
+/* An introduction ("What stands out:") before the bullets is not a bullet. */
 static void drop_opening(struct reader *r)
 {
     struct note_slot *slot = &r->note.slots[r->slot];

@@ -6,7 +6,7 @@
 
 enum {
     REFLECT_SHOWN_MAX = 60,      /* trades that stand in the prompt one by one, the newest */
-    REFLECT_STRATEGY_MAX = 6000, /* characters; what is cut says so */
+    REFLECT_STRATEGY_MAX = 6000, /* characters; a cut is marked */
     REFLECT_RULE_MAX = 500,      /* as long as a rule may be: they are shown whole, and all */
     REFLECT_REASON_MAX = 160,
     REFLECT_GROUPS_MAX = 12, /* symbols and regimes of the statistics, those with the most trades; the rest is
@@ -28,9 +28,9 @@ struct reflect_prompt {
     size_t tokens; /* of both, estimated */
 };
 
-/* The system prompt is the same bytes for the same `suppressed`, so that prompt caches hold. All that is
- * foreign (strategy, rules, lessons, symbols, reasons) stands in a block that it cannot close, rules,
- * symbols and reasons in quotes too. The same facts give the same bytes. */
+/* The system prompt depends only on `suppressed`, so that prompt caches work. All untrusted text (strategy,
+ * rules, lessons, symbols, reasons) is inside a block that it cannot close; rules, symbols and reasons are
+ * quoted too. The same facts give the same bytes. */
 struct reflect_prompt reflect_prompt(struct arena *arena, const struct reflect_facts *facts);
 
 #endif

@@ -1,4 +1,4 @@
-/* The slots of the built-in reflector: by what trades are taken together, and what exits tell. */
+/* The slots of the built-in reflector: how trades are grouped, and the statistics of exits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { SYMBOL_CHARS = 32, HOURS = 24, WEEKDAYS = 7 };
 
 /* ---- groups ---- */
 
-/* How probable it is by chance is not known yet. */
+/* Its p-value is computed later. */
 static struct claim *look(struct ledger *l, struct claims *all, const int *marks, int group)
 {
     struct claim c = { .marks = marks, .group = group };
@@ -78,7 +78,8 @@ static const char *regime_of(const struct reflect_trade *t)
     return t->regime;
 }
 
-/* A group for each text, in the order in which they come first; `before` and `behind` stand around it. */
+/* A group for each text, in order of first occurrence; its words are the text between `before` and
+ * `behind`. */
 static void by_text(struct ledger *l, struct claims *all, text_of *text, const char *before,
                     const char *behind)
 {

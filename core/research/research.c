@@ -70,7 +70,7 @@ static void put_case(struct buf *out, const struct research_case *c)
     buf_char(out, '\n');
 }
 
-/* Appends the block and gives what it costs; a case that does not fit ends it. */
+/* Appends the block and returns its tokens; it ends with the first case that does not fit. */
 static size_t put_cases(struct buf *out, const struct research_question *q, size_t max_tokens, size_t *count)
 {
     size_t begun = out->len, tokens = tokens_of(cases_opening) + tokens_of(cases_closing);
@@ -228,8 +228,8 @@ static const char *cut_line(struct buf *text, size_t max)
 static const char *takeaway(struct arena *arena, const struct research_surprise *s)
 {
     struct buf out = { .arena = arena }, causes = { .arena = arena };
-    untagged_text(&out,
-                  s->task_type); /* little more than what is its own, so that two kinds do not seem alike */
+    untagged_text(&out, s->task_type); /* little more than the variable parts, so that lessons of two kinds do
+                                          not look similar */
     if (put_causes(&causes, s))
         buf_fmt(&out, " can move by over 0.25 after %s: ask again then.", buf_string(&causes));
     else

@@ -28,14 +28,14 @@ struct research_question {
 
 struct research_prompt {
     const char *system, *user;
-    size_t tokens;  /* of both, never more than max_tokens; where nothing fits, what is needed at least */
-    size_t lessons; /* the newest so many are in it */
-    size_t cases;   /* the best so many are in it */
+    size_t tokens;  /* of both, at most max_tokens; if nothing fits, the minimum that is needed */
+    size_t lessons; /* how many it contains, the newest */
+    size_t cases;   /* how many it contains, the best */
 };
 
-/* False when max_tokens has no room for the frame and the user's message. The same question gives the same
- * bytes. Texts of others (takeaways, cases) cannot end their block or begin another: each is in one line, and
- * its "<" is written as "&lt;". What is the same for most questions stands first, for prompt caches. */
+/* False when max_tokens is too small for the frame and the user's message. The same question gives the same
+ * bytes. Untrusted texts (takeaways, cases) cannot end their block or begin another: each is on one line,
+ * and its "<" is written as "&lt;". The parts that most questions share come first, for prompt caches. */
 bool research_prompt(struct arena *arena, const struct research_question *q, struct research_prompt *out);
 
 /* What analogous cases are looked for with: the question, else the prior's, else the task and the signals. */
