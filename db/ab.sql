@@ -1,6 +1,6 @@
--- What the lessons of a skill changed: its closed trades, and the notes that their lessons came from.
+-- The effect of a skill's lessons: its closed trades, and the notes that their lessons came from.
 
--- The versions of a skill. One that traded is known by that, whenever it was written down.
+-- The versions of a skill known at as_of. A trade proves that its version existed, even if the version was stored later.
 -- name: ab_versions :slow :list
 select v.version,
     (select true from trade_history t
@@ -19,7 +19,7 @@ where v.owner = :owner and v.skill_id = :skill_id
            limit 1))
 order by v.version
 
--- The trades of one version, page by page: a range of the index by exit. Their order makes no difference.
+-- The closed trades of one version, page by page along the index by exit. The caller does not depend on the order.
 -- name: ab_trades :slow :list
 select t.entry_lessons_hash, t.entry_regime_tag, t.symbol,
     (t.realized_pnl_usd - t.fees_usd)::float8 as net_usd, t.realized_pnl_usd::float8 as realized_pnl_usd,
@@ -41,25 +41,26 @@ where t.owner = :owner and t.skill_id = :skill_id and t.version = :version::text
 order by t.exit_tick_at desc, t.id desc
 limit :limit::int + 1
 
--- part: page
+-- part: note_columns
 array_to_string(n.suppressed, ',') as suppressed, n.generated_at as _cursor_1, n.id as _cursor_2
--- part: behind
+-- part: after_cursor
 (n.generated_at, n.id) > (
     coalesce(:cursor_1::timestamptz, '-infinity'), coalesce(:cursor_2::uuid, '00000000-0000-0000-0000-000000000000'))
 order by n.generated_at, n.id
 limit :limit::int + 1
 
--- The notes that have one of the texts, each by its hash.
+-- The notes whose text has one of the hashes.
 -- name: ab_notes :slow :list
-select n.content_hash, n.id, {page}
+select n.content_hash, n.id, {note_columns}
 from reflection_notes n
 where n.owner = :owner and n.skill_id = :skill_id and n.generated_at <= :as_of::timestamptz and n.content_hash = any (:hashes::text[])
-  and {behind}
+  and {after_cursor}
 
+-- The newest notes with their texts.
 -- name: ab_texts :slow :list
-select n.content_hash, n.id, n.lessons_text, {page}
+select n.content_hash, n.id, n.lessons_text, {note_columns}
 from (select * from reflection_notes x
       where x.owner = :owner and x.skill_id = :skill_id and x.generated_at <= :as_of::timestamptz
       order by x.generated_at desc, x.id desc
       limit :texts_most::int) n
-where {behind}
+where {after_cursor}

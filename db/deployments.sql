@@ -1,4 +1,4 @@
--- Deployments. One is known from created_at on; its state at an instant is in the last snapshot that was taken until then.
+-- Deployments. A deployment is known from created_at on. Its state at an instant is in the last snapshot up to then.
 
 -- part: columns
 d.id, d.skill_id, d.version, d.mode, d.name,
@@ -7,18 +7,18 @@ d.created_at,
 (select row_to_json(t)
  from (select replace(to_json(s.tick_at)::text, '+00:00', 'Z')::json as last_tick_at, s.id as last_snapshot_id,
            s.day_start_equity_usd) t) as state
--- part: known
+-- part: from_known
 from deployments d
 left join lateral (select id, tick_at, day_start_equity_usd
                    from decision_snapshots
-                   where owner = d.owner and deployment_id = d.id and tick_at <= :as_of::timestamptz
+                   where owner = :owner and deployment_id = d.id and tick_at <= :as_of::timestamptz
                    order by tick_at desc
                    limit 1) s on true
 where d.owner = :owner and (d.created_at <= :as_of::timestamptz or s.id is not null)
-  and exists (select from agent_state where owner = d.owner and deployment_id = d.id)
+  and exists (select from agent_state where owner = :owner and deployment_id = d.id)
 
--- The version is locked, so that it is what the deployment took its cadence from for as long as the deployment is there. Without such a
--- version there is still a row, which says whether there is the skill.
+-- The lock keeps the version from being replaced before the deployment that took its cadence from it is stored. If there is no such
+-- version, the row has nulls, and _skill_known says whether the skill exists.
 -- name: deployment_create :write :one
 with v as (
     select * from skill_versions where owner = :owner and skill_id = :skill_id and version = :version for share
@@ -39,11 +39,11 @@ cross join (select null::uuid as id, null::timestamptz as tick_at, null::numeric
 
 -- name: deployment_get :read :one
 select {columns}
-{known} and d.id = :id::uuid
+{from_known} and d.id = :id::uuid
 
 -- name: deployment_list :read :list
 select {columns}, d.created_at as _cursor_1, d.id as _cursor_2
-{known}
+{from_known}
   and (d.created_at, d.id) < (coalesce(:cursor_1::timestamptz, 'infinity'), coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
   and (:skill_id::text is null or d.skill_id = :skill_id::text)
   and (:version::text is null or d.version = :version::text)
@@ -51,11 +51,11 @@ select {columns}, d.created_at as _cursor_1, d.id as _cursor_2
 order by d.created_at desc, d.id desc
 limit :limit::int + 1
 
--- A deployment without its state is being deleted: ticks and reads no longer find it.
+-- The first step of a deletion: without its agent_state, ticks and reads no longer find the deployment.
 -- name: deployment_hide :write :none
 delete from agent_state where owner = :owner and deployment_id = :id::uuid
 
--- A long history goes piece by piece: a statement has only so much time.
+-- Deletes history in batches, because a statement has a time limit.
 -- name: deployment_delete_some :write :list
 with trades as (
     delete from trade_history

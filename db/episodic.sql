@@ -1,7 +1,7 @@
--- Episodic memory: what was researched. An entry is known from its created_at on; `away` says when it was in the archive, and what is in
--- episodic_reads when it was reused.
+-- Episodic memory: past research. An entry is known from created_at on. `away` has the times it was in the archive, episodic_reads the times
+-- it was reused.
 
--- An entry as it was known at as_of. The count of its reads is the row's own, unless there are later ones.
+-- An entry as it was known at as_of. The row counts all reads; if there are reads after as_of, those before it are counted again.
 -- part: columns
 m.id, m.ticker, m.task_type, m.created_at, m.question, m.answer, m.probability, m.confidence, m.source, m.source_citations, m.regime_tag,
 m.ttl_seconds, m.expires_at,
@@ -14,25 +14,9 @@ case when m.last_read_at > :as_of::timestamptz
 m.embedding_status, m.embedding_model, m.embedding_dim,
 case when m.away @> :as_of::timestamptz
     then (select lower(span) from unnest(m.away) as span where span @> :as_of::timestamptz) end as evicted_at
--- In sight at as_of. What has expired is there to be read, but is not found by what looks for something to use.
--- part: visible
-m.owner = :owner and m.created_at <= :as_of::timestamptz and not m.away @> :as_of::timestamptz
--- part: usable
-m.owner = :owner and m.created_at <= :as_of::timestamptz and not m.away @> :as_of::timestamptz
-and (m.expires_at is null or m.expires_at > :as_of::timestamptz)
 
--- part: given_vector
-case g.width when 384 then g.vector end::halfvec(384), case g.width when 768 then g.vector end::halfvec(768),
-case g.width when 1024 then g.vector end::halfvec(1024), case g.width when 1536 then g.vector end::halfvec(1536),
-case g.width when 3072 then g.vector end::halfvec(3072), case g.width when 4000 then g.vector end::halfvec(4000)
-
--- The model of an entry's vector, not as a key: before the tables are counted for the first time, the vector would else be looked for among
--- all of its model's.
--- part: its_model
-v.model || ''
-
--- The rows that are new; what is missing was there before. In one order, so that two requests with the same entries cannot wait for each
--- other.
+-- Returns the entries that are new; the others existed already. Inserted in the order of content_hash, so that two requests with the same
+-- entries cannot deadlock.
 -- name: episode_store :write :list
 with given as materialized (
     select *
@@ -43,15 +27,16 @@ with given as materialized (
     insert into episodic_memory (owner, id, ticker, task_type, created_at, question, answer, probability, confidence, source,
         source_citations, regime_tag, ttl_seconds, expires_at, embedding_status, embedding_model, embedding_dim, content_hash)
     select :owner, id, ticker, task_type, created_at, question, answer, probability, confidence, source, source_citations, regime_tag,
-        ttl_seconds, case when ttl_seconds is not null then least(created_at + ttl_seconds * interval '1 second', '9999-12-31T23:59:59.999999Z') end,
+        ttl_seconds,
+        case when ttl_seconds is not null then least(created_at + ttl_seconds * interval '1 second', '9999-12-31T23:59:59.999999Z') end,
         embedding_status, embedding_model, embedding_dim, content_hash
     from given order by content_hash
     on conflict (owner, content_hash) do nothing
     returning *
 ), vectors as (
     insert into episodic_vectors (owner, episode_id, model, dim, v384, v768, v1024, v1536, v3072, v4000)
-    select :owner, m.id, m.embedding_model, m.embedding_dim, {given_vector}
-    from m join given g on g.id = m.id
+    select :owner, m.id, m.embedding_model, m.embedding_dim, c.*
+    from m join given g on g.id = m.id cross join lateral vector_columns(g.width, g.vector) c
     where g.vector is not null
 )
 select {columns}, m.content_hash as _hash,
@@ -68,6 +53,19 @@ select {columns}
 from episodic_memory m
 where m.owner = :owner and m.id = :id::uuid and m.created_at <= :as_of::timestamptz
 
+-- The entries that a search found.
+-- name: episodic_found :read :list
+select {columns}
+from episodic_memory m
+where m.owner = :owner and m.id = any (:ids::uuid[])
+
+-- The entry that research compares its answer with, if it was usable at as_of.
+-- name: research_prior :read :list
+select {columns}, round(extract(epoch from :as_of::timestamptz - m.created_at) / 86400, 6) as _age_days
+from episodic_memory m
+where m.owner = :owner and m.id = :prior_id::uuid and m.ticker = :ticker and m.task_type = :task_type
+  and episode_is_usable(m.created_at, m.away, m.expires_at, :as_of::timestamptz)
+
 -- name: episode_delete :write :one
 delete from episodic_memory where owner = :owner and id = :id::uuid
 returning id
@@ -79,7 +77,7 @@ where owner = :owner and embedding_status = 'pending'
 order by created_at, id
 limit :limit::int
 
--- What the caller supplied stays. An entry that has this vector by now is left alone.
+-- Stores vectors of pending entries. A vector that the caller supplied stays, and so does one of this model that was stored in the meantime.
 -- name: episode_fill :write :list
 with given as materialized (
     select * from json_to_recordset(:vectors::json) as g (id uuid, width int, vector text)
@@ -92,22 +90,23 @@ with given as materialized (
     returning m.id
 ), vectors as (
     insert into episodic_vectors (owner, episode_id, model, dim, v384, v768, v1024, v1536, v3072, v4000)
-    select :owner, g.id, :model, :dim::int, {given_vector}
-    from filled f join given g on g.id = f.id
+    select :owner, g.id, :model, :dim::int, c.*
+    from filled f join given g on g.id = f.id cross join lateral vector_columns(g.width, g.vector) c
     on conflict (owner, episode_id, model) do update
     set dim = excluded.dim, v384 = excluded.v384, v768 = excluded.v768, v1024 = excluded.v1024, v1536 = excluded.v1536,
         v3072 = excluded.v3072, v4000 = excluded.v4000
 )
 select id from filled
 
--- The newest that can be used again, and how old it is; one row without values when there is none.
+-- The newest usable entry, and its age in days. Without one, a row of nulls.
 -- name: episode_prior :read :one
 select prior.*
 from (select 1) as always
 left join lateral (
     select {columns}, round(extract(epoch from :as_of::timestamptz - m.created_at) / 86400, 6) as _age_days
     from episodic_memory m
-    where {usable} and m.ticker = :ticker and m.task_type = :task_type
+    where m.owner = :owner and m.ticker = :ticker and m.task_type = :task_type
+      and episode_is_usable(m.created_at, m.away, m.expires_at, :as_of::timestamptz)
       and m.created_at >= :as_of::timestamptz - make_interval(days => :days_threshold::int)
     order by m.created_at desc, m.id desc
     limit 1) as prior on true
@@ -123,7 +122,7 @@ insert into episodic_reads (owner, id, episode_id, task_type, read_at, cost_usd)
 select :owner, :new_id::uuid, id, task_type, :as_of::timestamptz, :cost_usd::numeric
 from reused
 
--- Lists are of the slow lane: what is out of sight has to be passed, and the filters are the caller's.
+-- Lists run in the slow lane: they may pass many archived entries, or entries that do not match the filters.
 -- part: filter
 and (m.created_at, m.id) < (
     coalesce(:cursor_1::timestamptz, least(:until::timestamptz, :as_of::timestamptz + interval '1 microsecond')),
@@ -136,20 +135,24 @@ and (:embedding_status::text is null or m.embedding_status = :embedding_status::
 and (:min_confidence::numeric is null or m.confidence >= :min_confidence::numeric)
 order by m.created_at desc, m.id desc
 limit :limit::int + 1
+
 -- name: episode_list :slow :list
 select {columns}, m.created_at as _cursor_1, m.id as _cursor_2
 from episodic_memory m
-where {visible} {filter}
+where m.owner = :owner and episode_is_visible(m.created_at, m.away, :as_of::timestamptz)
+  {filter}
 
 -- name: episode_list_archived :slow :list
 select {columns}, m.created_at as _cursor_1, m.id as _cursor_2
 from episodic_memory m
-where m.owner = :owner and m.away <> '{}' and m.away @> :as_of::timestamptz {filter}
+where m.owner = :owner and m.away <> '{}' and m.away @> :as_of::timestamptz
+  {filter}
 
--- What each policy finds among the entries that are in sight at that instant, oldest first; then, unless it is a trial, the first of them
--- go. An entry that is known to have gone or come back later on keeps that: it is away until then.
+-- Applies each policy to the entries visible at :at, then archives the oldest matches, unless it is a dry run. An entry that was archived
+-- again at a later time already keeps that: the new span of `away` ends there.
 -- part: next_away
 (select min(lower(span)) from unnest(m.away) as span where lower(span) > :at::timestamptz)
+
 -- name: episode_evict :slow :list
 with considered as (
     select m.id, m.ticker, m.task_type, m.created_at,
@@ -162,13 +165,13 @@ with considered as (
                                  where r.owner = :owner and r.episode_id = m.id and r.read_at <= :at::timestamptz)
                 else m.read_count = 0 end as by_relevance
     from episodic_memory m
-    where m.owner = :owner and m.created_at <= :at::timestamptz and not m.away @> :at::timestamptz
+    where m.owner = :owner and episode_is_visible(m.created_at, m.away, :at::timestamptz)
       and (:ticker::text is null or m.ticker = :ticker::text) and (:task_type::text is null or m.task_type = :task_type::text)
 ), matched as materialized (
     select * from considered where by_time or by_size or by_relevance
 ), chosen as materialized (
     select * from matched order by created_at, id limit :limit::int
-), gone as (
+), archived as (
     update episodic_memory m
     set away = m.away + tstzmultirange(tstzrange(:at::timestamptz, {next_away})),
         evicted_at = case when {next_away} is not distinct from m.evicted_at then :at::timestamptz else m.evicted_at end,
@@ -181,31 +184,31 @@ with considered as (
     select :owner, :new_id::uuid, :at::timestamptz, :policies::text[],
         jsonb_build_object('max_age_days', :max_age_days::int, 'keep_per_pair', :keep_per_pair::int, 'unread_days', :unread_days::int,
             'ticker', :ticker::text, 'task_type', :task_type::text, 'limit', :limit::int), count
-    from (select count(*)::int as count from gone) as g
+    from (select count(*)::int as count from archived) as g
     where count > 0
     returning id
 )
 select s.id, s.ticker, s.task_type, s.created_at,
     array_remove(array[case when by_time then 'time' end, case when by_size then 'size' end, case when by_relevance then 'relevance' end],
         null) as policies,
-    t.*, :at::timestamptz as _at, (select count(*) from gone) as _evicted, (select id from run) as _eviction_id
+    t.*, :at::timestamptz as _at, (select count(*) from archived) as _evicted, (select id from run) as _eviction_id
 from (select count(*) as _matched, count(*) filter (where by_time) as _time, count(*) filter (where by_size) as _size,
           count(*) filter (where by_relevance) as _relevance
       from matched) as t
 left join (select * from chosen order by created_at, id limit :samples::int) as s on true
 order by s.created_at, s.id
 
--- What is in the archive at that instant comes back. `asked` is null when there was no such run.
+-- Takes entries out of the archive as of :at. `asked` is null if there is no such eviction.
 -- name: episode_restore :slow :one
 with found as materialized (
     select id from episodic_memory
     where owner = :owner and (id = any (:ids::uuid[]) or eviction_id = :eviction_id::uuid) and evicted_at <= :at::timestamptz
-), back as (
+), restored as (
     update episodic_memory m
     set away = m.away - tstzmultirange(tstzrange(:at::timestamptz, null)), evicted_at = null, eviction_id = null
     from (select id from found order by id limit :limit::int) as f
     where m.owner = :owner and m.id = f.id and m.evicted_at <= :at::timestamptz
     returning m.id
 )
-select (select count(*) from found) as found, (select count(*) from back) as restored,
+select (select count(*) from found) as found, (select count(*) from restored) as restored,
     coalesce(cardinality(:ids::uuid[]), (select evicted from episodic_evictions where owner = :owner and id = :eviction_id::uuid)) as asked

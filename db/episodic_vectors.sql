@@ -1,7 +1,6 @@
--- The vectors that the service makes of entries, as far as they are missing.
+-- Entries that lack a vector of the service's own model, and storing these vectors.
 
--- What the service's own model has made no vector of: what waits for one, what another model of the service's has made one of, and, where
--- the caller wants it, what came with a vector of its own.
+-- Pending entries, entries with a vector of an earlier model of the service, and, on request, entries that came with a vector.
 -- part: missing
 m.owner = :owner and (m.embedding_status = 'pending' or m.embedding_status = 'embedded' or :include_supplied::boolean)
 and (m.embedding_model, m.embedding_dim) is distinct from (:model, :dim::int)
@@ -21,7 +20,7 @@ select (select count(*) from episodic_memory m where m.owner = :owner and m.embe
 -- name: embeddings_missing_count :slow :one
 select count(*) as missing from episodic_memory m where {missing}
 
--- Newest first, from behind the last one on: what fails is not tried again by the same request.
+-- Pages newest first, so that a request does not retry an entry that failed.
 -- name: embeddings_missing :slow :list
 select m.id, m.question, m.answer, m.created_at as _cursor_1, m.id as _cursor_2
 from episodic_memory m
@@ -30,8 +29,9 @@ where {missing}
 order by m.created_at desc, m.id desc
 limit :limit::int
 
--- The vector takes the place of the one that the service had made before; one that the caller supplied stays beside it. In the order of the
--- ids, so that two of these cannot wait for each other.
+-- Replaces the vector that the service had made before; a vector that the caller supplied stays as well. Rows are locked in the order of
+-- their ids, so that two of these cannot deadlock. `v.model || ''` keeps the planner from looking the vector up by model: before the table is
+-- analyzed for the first time, it would read all vectors of the model.
 -- name: embeddings_store :write :list
 with given as materialized (
     select * from json_to_recordset(:vectors::json) as g (id uuid, width int, vector text)
@@ -41,13 +41,13 @@ with given as materialized (
     where {missing} and m.id in (select id from given)
     order by m.id
     for no key update
-), gone as (
+), replaced as (
     delete from episodic_vectors v using old
-    where v.owner = :owner and v.episode_id = old.id and {episodic.its_model} = old.model and old.status = 'embedded' and v.model <> :model
-), made as (
+    where v.owner = :owner and v.episode_id = old.id and v.model || '' = old.model and old.status = 'embedded' and v.model <> :model
+), stored as (
     insert into episodic_vectors (owner, episode_id, model, dim, v384, v768, v1024, v1536, v3072, v4000)
-    select :owner, g.id, :model, :dim::int, {episodic.given_vector}
-    from old join given g on g.id = old.id
+    select :owner, g.id, :model, :dim::int, c.*
+    from old join given g on g.id = old.id cross join lateral vector_columns(g.width, g.vector) c
     on conflict (owner, episode_id, model) do update
     set dim = excluded.dim, v384 = excluded.v384, v768 = excluded.v768, v1024 = excluded.v1024, v1536 = excluded.v1536,
         v3072 = excluded.v3072, v4000 = excluded.v4000

@@ -1,4 +1,4 @@
--- Lessons. A row is one version; the one that was known at an instant has known_from <= instant < known_until.
+-- Lessons. A row is one version. The version known at an instant has known_from <= instant < known_until.
 
 -- part: columns
 id, at, context, outcome, takeaway, tags, evidence, status, status in ('proposed', 'validated') as active, status_at, status_reason,
@@ -15,10 +15,10 @@ and (:status::text is null or status = :status::text)
 and (:active::boolean is null or (status in ('proposed', 'validated')) = :active::boolean)
 and (:text::text is null or search @@ websearch_to_tsquery('english', :text::text))
 
--- The similar ones are those that were known when this one was learned. A takeaway never changes, so its first version finds it. Keys of
--- different owners differ, so the inner select needs no owner, which would tempt the planner away from the index of the keys. Each of them
--- is looked up in the order of the primary key, which leaves no other index to choose: one that was planned while the table was empty would read
--- all lessons of the owner for each.
+-- `similar` lists lessons that were known when this one was learned. A takeaway never changes, so the first version has it. similar_keys
+-- include the owner, so the inner select needs no condition on owner; with one, the planner might not use the index of the keys. The lookup
+-- of the version is ordered by the primary key so that the planner has no other index to choose: a plan made while the table was empty could
+-- otherwise read all lessons of the owner for each match.
 -- name: lesson_create :write :one
 with created as (
     insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at,
@@ -80,8 +80,8 @@ where owner = :owner and known_from <= :as_of::timestamptz and known_until > :as
 order by at desc, id desc
 limit :limit::int
 
--- A transaction that waited for the lock must see what the other one made of the lesson: so the row that is locked is the one that is never
--- replaced, and the current version is read after it.
+-- Locks version 1, which is never replaced. lesson_current then reads the current version in a statement of its own, so that a transaction
+-- that waited for the lock sees the changes of the one before it.
 -- name: lesson_lock :write :list
 select id from lessons where owner = :owner and id = any (:ids::uuid[]) and version = 1 order by id for update
 
@@ -104,7 +104,7 @@ select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway,
 from old
 returning {columns}
 
--- Tags and evidence of the merged lessons are added behind its own, each once, in the order of the lessons.
+-- Appends the tags and evidence of the merged lessons, without duplicates, in the order of :ids.
 -- name: lesson_merge_into :write :one
 with old as (
     update lessons set known_until = :at::timestamptz
@@ -125,8 +125,8 @@ select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway,
 from old
 returning {columns}
 
--- A key that very many lessons share would give the square of them in pairs: the first of them stand for all, and of the pairs those
--- that share the most keys, which are the most alike, are compared.
+-- A key shared by n lessons makes n * n pairs. So only 16 lessons of each key are paired, and of the pairs only those that share the most
+-- keys, which are the most similar, are compared.
 -- name: lesson_pairs :slow :list
 with known as (
     select id, takeaway, similar_keys
@@ -135,15 +135,15 @@ with known as (
       and status in ('proposed', 'validated')
 ), keyed as materialized (
     select id, key
-    from (select id, key, row_number() over (partition by key order by id) as place from known, unnest(similar_keys) as key) k
-    where place <= 16
-), met as (
+    from (select id, key, row_number() over (partition by key order by id) as n from known, unnest(similar_keys) as key) k
+    where n <= 16
+), pairs as (
     select x.id as a, y.id as b from keyed x join keyed y on x.key = y.key and x.id < y.id
     group by x.id, y.id order by count(*) desc, x.id, y.id limit 5000
 )
 select a, b, round(score::numeric, 3) as score, takeaway_a, takeaway_b
 from (select a, b, similarity(p.takeaway, q.takeaway) as score, p.takeaway as takeaway_a, q.takeaway as takeaway_b
-      from met join known p on p.id = a join known q on q.id = b offset 0) s
+      from pairs join known p on p.id = a join known q on q.id = b offset 0) s
 where score >= 0.45
 order by score desc, a, b
 limit 1000

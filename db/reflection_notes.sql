@@ -1,5 +1,5 @@
--- Reflection notes as they were known at an instant. A note is there from generated_at on and active until superseded_at; the one before it
--- is the last one before it of the same deployment or, of those that were promoted, of the same skill and version.
+-- Reflection notes as they were known at an instant. A note is known from generated_at on and active until superseded_at. The previous note
+-- is the last earlier one of the same deployment or, for a promoted note, the last earlier promoted one of the same skill and version.
 
 -- part: columns
 n.id, n.skill_id, n.version, n.deployment_id, case when n.deployment_id is null then 'skill' else 'deployment' end as scope,
@@ -14,11 +14,11 @@ limit 1
 -- part: previous
 left join lateral (
     select x.id, x.lessons_text from reflection_notes x
-    where x.owner = n.owner and x.deployment_id = n.deployment_id and {last_before}
+    where x.owner = :owner and x.deployment_id = n.deployment_id and {last_before}
 ) own on true
 left join lateral (
     select x.id, x.lessons_text from reflection_notes x
-    where x.owner = n.owner and x.skill_id = n.skill_id and x.version = n.version and x.deployment_id is null and n.deployment_id is null
+    where x.owner = :owner and x.skill_id = n.skill_id and x.version = n.version and x.deployment_id is null and n.deployment_id is null
       and {last_before}
 ) promoted on true
 -- part: page
@@ -39,8 +39,8 @@ from reflection_notes n
 {previous}
 where n.owner = :owner and n.id = :id::uuid and n.generated_at <= :as_of::timestamptz
 
--- The page is found first; the note before is looked up for what is on it. Of one deployment or one version an index has the order; all of an
--- owner's are sorted, for an index of these would tempt the plans of the context away from that of the deployment.
+-- Finds the page first, then the previous note of each row on it. For one deployment or one version an index has the order. All notes of an
+-- owner are sorted: with an index for them, the plans of context_get could use it instead of the one by deployment.
 -- name: reflection_note_list :slow :list
 select {columns}, n.generated_at as _cursor_1, n.id as _cursor_2
 from (select * from reflection_notes n where n.owner = :owner {page}) n
@@ -60,27 +60,29 @@ from (select * from reflection_notes n
 {previous}
 order by n.generated_at desc, n.id desc
 
--- Promotions to a version happen one after the other: the next one sees what this one made.
+-- Serializes promotions to a version: the next one sees the note that this one made.
 -- name: reflection_note_lock :write :one
 select n.id
 from reflection_notes n
-join skill_versions v on v.owner = n.owner and v.skill_id = n.skill_id and v.version = n.version
+join skill_versions v on v.owner = :owner and v.skill_id = n.skill_id and v.version = n.version
 where n.owner = :owner and n.id = :id::uuid
 for no key update of v
 
--- Without a time of the caller's it is that of the note's deployment, as reads without `as_of` have it, but never before what it follows.
+-- Without :at, a promotion happens at the deployment's current time, as in reads without as_of, but not before the two notes.
 -- name: reflection_note_promotion :write :one
 select n.id, n.deployment_id, a.id as active_id, n.generated_at, a.generated_at as active_generated_at,
     a.promoted_from = n.id or a.content_hash = n.content_hash as same,
     coalesce(:at::timestamptz, greatest(n.generated_at, a.generated_at, (
-        select w.now from {context.at_instant} where d.owner = n.owner and d.id = n.deployment_id))) as promoted_at,
+        select deployment_now(:as_of::timestamptz, d.mode, d.created_at, s.last_tick_at, :now::timestamptz)
+        from deployments d join agent_state s on s.owner = :owner and s.deployment_id = d.id
+        where d.owner = :owner and d.id = n.deployment_id))) as promoted_at,
     :at::timestamptz < n.generated_at as before_note, :at::timestamptz < a.generated_at as before_active
 from reflection_notes n
-left join reflection_notes a on a.owner = n.owner and a.skill_id = n.skill_id and a.version = n.version and a.deployment_id is null
+left join reflection_notes a on a.owner = :owner and a.skill_id = n.skill_id and a.version = n.version and a.deployment_id is null
     and a.status = 'active'
 where n.owner = :owner and n.id = :id::uuid
 
--- The one that was active gives way before the new one is added: there may be only one.
+-- The active note is superseded before the new one is inserted: there may be only one.
 -- name: reflection_note_promote :write :one
 with n as (
     select * from reflection_notes where owner = :owner and id = :id::uuid
@@ -88,12 +90,12 @@ with n as (
     update reflection_notes x
     set status = 'superseded', superseded_at = :promoted_at::timestamptz
     from n
-    where x.owner = n.owner and x.skill_id = n.skill_id and x.version = n.version and x.deployment_id is null and x.status = 'active'
+    where x.owner = :owner and x.skill_id = n.skill_id and x.version = n.version and x.deployment_id is null and x.status = 'active'
     returning x.id
 )
 insert into reflection_notes (owner, id, skill_id, version, deployment_id, status, generated_at, window_start, window_end, trades_considered,
     lessons_text, content_hash, model_used, input_tokens, output_tokens, cost_usd, suppressed, promoted_from)
 select n.owner, :new_id::uuid, n.skill_id, n.version, null, 'active', :promoted_at::timestamptz, n.window_start, n.window_end,
     n.trades_considered, n.lessons_text, n.content_hash, n.model_used, n.input_tokens, n.output_tokens, n.cost_usd, n.suppressed, n.id
-from n, (select count(*) from prior) as after_that
+from n, (select count(*) from prior) first
 returning id

@@ -1,36 +1,40 @@
--- Reflection on a deployment: what there is to reflect on, the claim that keeps it to one at a time, and every attempt with what came of it.
+-- Reflection on a deployment: its input, the claim that allows one at a time, and the record of every attempt with its outcome.
 
--- A note that was made without a look at trades counts from when it was made. Counting ends where the rule has enough,
--- and follows the deployment's own index, which the order names, also while no statistics know of it. `failed_at` is of the last hour.
+-- closed_since counts trades closed after the active note's window, or after the note itself if it considered no trades. It stops at
+-- every_n_trades. The order by makes the planner use the deployment's index even without statistics. failed_at covers the last hour.
 -- name: reflection_state :read :one
-select d.id as deployment_id, case when v.memory_enabled then d.reflection_cadence else 'off' end as reflection_cadence, d.every_n_trades, d.reflection_model, w.now as as_of, v.strategy,
-    array_to_string(v.avoid, E'\x1f') as avoid, n.id as note_id, n.generated_at, n.lessons_text,
+select d.id as deployment_id, case when v.memory_enabled then d.reflection_cadence else 'off' end as reflection_cadence, d.every_n_trades, d.reflection_model,
+    w.now as as_of, v.strategy, array_to_string(v.avoid, E'\x1f') as avoid, n.id as note_id, n.generated_at, n.lessons_text,
     n.generated_at > w.now as too_early,
     (select true from trade_history x
-     where x.owner = d.owner and x.deployment_id = d.id and x.status = 'closed' and x.exit_tick_at <= w.now
+     where x.owner = :owner and x.deployment_id = d.id and x.status = 'closed' and x.exit_tick_at <= w.now
      order by x.exit_tick_at desc, x.id desc
      limit 1) as any_closed,
     (select count(*)
      from (select from trade_history x
-           where x.owner = d.owner and x.deployment_id = d.id and x.status = 'closed' and x.exit_tick_at <= w.now
+           where x.owner = :owner and x.deployment_id = d.id and x.status = 'closed' and x.exit_tick_at <= w.now
              and x.exit_tick_at > coalesce(n.window_end, n.generated_at, '-infinity')
            order by x.exit_tick_at desc, x.id desc
            limit d.every_n_trades) y) as closed_since,
     (select x.at from reflections x
-     where x.owner = d.owner and x.deployment_id = d.id and x.at <= w.now and x.at > w.now - interval '1 hour'
+     where x.owner = :owner and x.deployment_id = d.id and x.at <= w.now and x.at > w.now - interval '1 hour'
        and x.outcome in ('rejected', 'model_failed')
      order by x.at desc, x.id desc
      limit 1) as failed_at
-from {context.at_instant}
+from deployments d
+join agent_state a on a.owner = :owner and a.deployment_id = d.id
+cross join lateral (
+    select deployment_now(:as_of::timestamptz, d.mode, d.created_at, a.last_tick_at, :now::timestamptz) as now offset 0
+) w
 cross join lateral (
     select x.strategy, x.avoid, x.memory_enabled from skill_versions x
-    where x.owner = d.owner and x.skill_id = d.skill_id and x.version = d.version
+    where x.owner = :owner and x.skill_id = d.skill_id and x.version = d.version
     limit 1
 ) v
-left join reflection_notes n on n.owner = d.owner and n.deployment_id = d.id and n.status = 'active'
+left join reflection_notes n on n.owner = :owner and n.deployment_id = d.id and n.status = 'active'
 where d.owner = :owner and d.id = :id::uuid
 
--- The words of as many trades as a prompt shows, and no more of them than it can show (core/reflect_prompt.h): they are most of what there is.
+-- Reasons are most of the bytes: they come only for as many trades as a prompt shows, and cut to what it shows (core/reflect).
 -- name: reflection_trades :slow :list
 select symbol, side, entry_regime_tag, entry_tick_at, exit_tick_at, entry_size_usd, entry_leverage,
     case when row_number() over newest <= 60 then left(entry_reason, 400) end as entry_reason,
@@ -42,12 +46,13 @@ window newest as (order by exit_tick_at desc, entry_tick_at desc, id desc)
 order by exit_tick_at desc, entry_tick_at desc, id desc
 limit :max_trades::int
 
--- A claim ends with the connection that wrote it: see idempotency_claim. `seconds_left` is another's, as it was before.
+-- A claim ends with the connection that made it, as in idempotency_claim. seconds_left is that of the claim that was there before.
 -- name: reflection_claim :write :one
 with claimed as (
     insert into reflection_claims as k (owner, deployment_id, claim, claim_pid, claim_started, expires_at)
     select d.owner, d.deployment_id, :claim::uuid, a.pid, a.backend_start, now() + :claim_ms::bigint * interval '1 millisecond'
-    from (select owner, deployment_id from agent_state where owner = :owner and deployment_id = :id::uuid for key share) d, pg_stat_activity a
+    from (select owner, deployment_id from agent_state where owner = :owner and deployment_id = :id::uuid for key share) d,
+        pg_stat_activity a
     where a.pid = pg_backend_pid()
     on conflict (owner, deployment_id) do update
     set claim = excluded.claim, claim_pid = excluded.claim_pid, claim_started = excluded.claim_started, expires_at = excluded.expires_at
@@ -56,24 +61,26 @@ with claimed as (
     returning k.deployment_id
 )
 select (select deployment_id from claimed) as claimed,
-    (select ceil(extract(epoch from expires_at - now()))::bigint from reflection_claims where owner = :owner and deployment_id = :id::uuid) as seconds_left
+    (select ceil(extract(epoch from expires_at - now()))::bigint
+     from reflection_claims
+     where owner = :owner and deployment_id = :id::uuid) as seconds_left
 
 -- name: reflection_release :write :none
 delete from reflection_claims where owner = :owner and deployment_id = :id::uuid and claim = :claim::uuid
 
--- The first step of the transaction that ends it: the state is locked, so that what follows sees every trade that was counted in it. Only then the
--- claim is taken away, as it was made in that order: while this waits for a tick, others are told at once that it runs.
+-- The first step of the transaction that ends a reflection. Locking the state makes the next statements see every trade counted in it. The
+-- claim is deleted after that, in the order reflection_claim takes the two: while this waits for a tick, other requests still see the claim.
 -- name: reflection_settle :write :one
 with state as materialized (
     select owner, deployment_id from agent_state where owner = :owner and deployment_id = :id::uuid for no key update
-), mine as (
+), claim as (
     delete from reflection_claims k using state s
-    where k.owner = s.owner and k.deployment_id = s.deployment_id and k.claim = :claim::uuid
+    where k.owner = :owner and k.deployment_id = s.deployment_id and k.claim = :claim::uuid
     returning k.claim
 )
-select (select claim from mine) as claim, (select deployment_id from state) as deployment_id
+select (select claim from claim) as claim, (select deployment_id from state) as deployment_id
 
--- The note that was active gives way before the new one is added: there may be only one.
+-- The active note is superseded before the new one is inserted: there may be only one.
 -- name: reflection_note_write :write :one
 with prior as (
     update reflection_notes
@@ -86,7 +93,7 @@ with prior as (
     select d.owner, :note_id::uuid, d.skill_id, d.version, d.id, 'active', :as_of::timestamptz, :window_start::timestamptz,
         :window_end::timestamptz, :trades_considered::int, :lessons_text, :content_hash, :model_used, :input_tokens::int, :output_tokens::int,
         :cost_usd::numeric, :suppressed::text[]
-    from deployments d, (select count(*) from prior) as after_that
+    from deployments d, (select count(*) from prior) first
     where d.owner = :owner and d.id = :id::uuid
     returning *
 ), counted as (
@@ -104,7 +111,7 @@ select n.id, n.skill_id, n.version, n.deployment_id, 'deployment' as scope, n.st
     (select id from prior) as previous_id
 from made n
 
--- No row: the deployment was deleted meanwhile.
+-- No row: the deployment was deleted in the meantime.
 -- name: reflection_add :write :one
 insert into reflections (owner, id, deployment_id, at, outcome, reason, detail, forced, suppressed, note_id, trades_considered, window_start,
     window_end, model_used, input_tokens, output_tokens, cost_usd)
@@ -120,8 +127,8 @@ returning id
 r.id, r.deployment_id, r.at, r.outcome, r.reason, r.detail, r.forced, r.suppressed, r.note_id, r.trades_considered, r.window_start, r.window_end,
 r.model_used, r.input_tokens, r.output_tokens, r.cost_usd, r.created_at, r.at as _cursor_1, r.id as _cursor_2
 -- part: page
-  and (:only_outcome::text is null or r.outcome = :only_outcome::text)
-  and (r.at, r.id) < (coalesce(:cursor_1::timestamptz, :as_of::timestamptz + interval '1 microsecond'),
+and (:only_outcome::text is null or r.outcome = :only_outcome::text)
+and (r.at, r.id) < (coalesce(:cursor_1::timestamptz, :as_of::timestamptz + interval '1 microsecond'),
                       coalesce(:cursor_2::uuid, '00000000-0000-0000-0000-000000000000'))
 order by r.at desc, r.id desc
 limit :limit::int + 1

@@ -1,22 +1,18 @@
--- The research step: earlier cases for its prompt, and what reuse has saved.
-
--- The one that the caller compares with, if it could have been used at that time.
--- name: research_prior :read :list
-select {episodic.columns}, round(extract(epoch from :as_of::timestamptz - m.created_at) / 86400, 6) as _age_days
-from episodic_memory m
-where {episodic.usable} and m.id = :prior_id::uuid and m.ticker = :ticker and m.task_type = :task_type
+-- The research step: similar cases for its prompt, and what reuse has saved.
 
 -- part: case_columns
 e.id, score, e.ticker, e.created_at, e.question, e.answer, e.probability, e.confidence
--- The newest that were known at the instant: so many that a case from long ago is among them, and few enough to compare them all, which
--- gives the same answer whatever is stored later. An index of vectors would not.
+-- The newest usable entries: enough to include old cases, and few enough to compare all. A search by the vector index could give another
+-- result once more entries are stored.
 -- part: candidates
 select m.id, m.created_at, m.words
 from episodic_memory m
-where {episodic.usable} and m.task_type = :task_type and m.ticker <> :other_than
+where m.owner = :owner and m.task_type = :task_type and m.ticker <> :other_than
+  and episode_is_usable(m.created_at, m.away, m.expires_at, :as_of::timestamptz)
 order by m.created_at desc, m.id desc
 limit 5000
 
+-- For `v.model || ''` see embeddings_store.
 -- name: research_cases :slow :list
 select {case_columns}
 from (select c.id, round(-(case :near_column::int
@@ -28,12 +24,12 @@ from (select c.id, round(-(case :near_column::int
               else v.v4000 <#> :near::halfvec
           end)::numeric, 6) as score
       from ({candidates}) c
-      join episodic_vectors v on v.owner = :owner and v.episode_id = c.id and {episodic.its_model} = :near_model and v.dim = :near_dim::int
+      join episodic_vectors v on v.owner = :owner and v.episode_id = c.id and v.model || '' = :near_model and v.dim = :near_dim::int
       order by score desc, c.created_at desc, c.id limit :k::int) s
 join episodic_memory e on e.owner = :owner and e.id = s.id
 order by score desc, e.created_at desc, e.id
 
--- Without a vector of the question: by its words, any of them.
+-- Without a vector of the question: entries that contain any of its words.
 -- name: research_cases_by_words :slow :list
 select {case_columns}
 from (select c.id, round(ts_rank(c.words, q.any_word, 1)::numeric, 6) as score
@@ -43,7 +39,7 @@ from (select c.id, round(ts_rank(c.words, q.any_word, 1)::numeric, 6) as score
 join episodic_memory e on e.owner = :owner and e.id = s.id
 order by score desc, e.created_at desc, e.id
 
--- What was saved is in the reads, what was paid for in the entries; evicted ones were paid for too.
+-- Reads are calls saved; entries, archived ones included, are calls made.
 -- name: research_savings :slow :list
 with saved as (
     select task_type, count(*) as calls_saved, count(cost_usd) as calls_priced, sum(cost_usd) as saved_usd

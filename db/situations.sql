@@ -1,31 +1,51 @@
--- The situations that trades were opened in: their vectors, as far as they are missing, and the past ones that are like a given one.
--- `direction` is a vector of length 1 of the model `space` with `dim` numbers; `<#>` is the negative of the inner product, so of the cosine.
+-- The situations that trades were opened in: search for past ones like a given one, and the vectors that are still missing.
+-- :direction is a vector of length 1 of the model :space with :dim numbers. `<#>` is the negative inner product, so the negative cosine.
 
--- Whose situations: those of the deployment, or of all deployments of its version of the skill.
+-- The deployment's skill version, and the instant that the recall is for.
+-- name: recall_deployment :read :one
+select d.id as deployment_id, d.skill_id, d.version, w.now as as_of, v.memory_enabled
+from deployments d
+join agent_state a on a.owner = :owner and a.deployment_id = d.id
+cross join lateral (
+    select deployment_now(:as_of::timestamptz, d.mode, d.created_at, a.last_tick_at, :now::timestamptz) as now offset 0
+) w
+cross join lateral (
+    select x.memory_enabled from skill_versions x
+    where x.owner = :owner and x.skill_id = d.skill_id and x.version = d.version
+    limit 1
+) v
+where d.owner = :owner and d.id = :id::uuid
+
+-- `s`: the situations to look at, of one deployment or of all deployments of its skill version. Each has an index in that order.
 -- part: of_deployment
-s.deployment_id = :id::uuid
+with s as not materialized (
+    select * from situations
+    where owner = :owner and deployment_id = :id::uuid and entry_tick_at <= :as_of::timestamptz
+)
 -- part: of_skill
-s.skill_id = :skill_id and s.version = :version
+with s as not materialized (
+    select * from situations
+    where owner = :owner and skill_id = :skill_id and version = :version and entry_tick_at <= :as_of::timestamptz
+)
 
--- Trades that had ended by then, newest entry first: only of these it is known what came of them.
--- part: ended
-from situations s
-join trade_history t on t.owner = s.owner and t.id = s.trade_id
-where s.owner = :owner and s.entry_tick_at <= :as_of::timestamptz and t.exit_tick_at <= :as_of::timestamptz
+-- Only trades closed by as_of: of these the outcome is known.
+-- part: closed
+from s
+join trade_history t on t.owner = :owner and t.id = s.trade_id
+where t.exit_tick_at <= :as_of::timestamptz
   and (:symbol::text is null or t.symbol = :symbol::text)
   and (:side::text is null or t.side = :side::text)
   and (:regime::text is null or t.entry_regime_tag = :regime::text)
 
--- What of the newest situations has no vector yet, or one of another model. In a row of their own, so that they are told when nothing is found.
--- part: newest
+-- The best of `near`. The counts of situations that have no vector or one of another model are in every row; without a match there is one
+-- row with the counts alone.
+-- part: result
 newest as materialized (
     select s.model, s.dim
-    from situations s
-    where s.owner = :owner and s.entry_tick_at <= :as_of::timestamptz and {of_{scope}}
+    from s
     order by s.entry_tick_at desc, s.trade_id desc
     limit :most_compared::int
 )
--- part: told
 select (select count(*) from near) as compared, w.pending, w.outdated, best.*
 from (select count(*) filter (where n.model is null) as pending,
           count(*) filter (where (n.model, n.dim) <> (:space, :dim::int)) as outdated
@@ -40,46 +60,52 @@ left join (
 ) best on true
 order by best.similarity desc, best.entry_tick_at desc, best.trade_id desc
 
--- The version of the skill, and the instant that is asked about.
--- name: recall_deployment :read :one
-select d.id as deployment_id, d.skill_id, d.version, w.now as as_of, v.memory_enabled
-from {context.at_instant}
-{context.version}
-where d.owner = :owner and d.id = :id::uuid
-
--- for: scope in deployment skill
--- name: recall_near_{scope} :slow :list
-with near as materialized (
+-- part: by_vector
+near as materialized (
     select c.trade_id, c.entry_tick_at, round(-(c.vector <#> :direction::real[]::halfvec)::numeric, 6) as similarity
     from (select s.trade_id, s.entry_tick_at, s.vector
-          {ended} and {of_{scope}} and s.model = :space and s.dim = :dim::int
+          {closed} and s.model = :space and s.dim = :dim::int
           order by s.entry_tick_at desc, s.trade_id desc
           limit :most_compared::int) c
-), {newest}
-{told}
+),
+-- name: recall_near_deployment :slow :list
+{of_deployment}, {by_vector} {result}
 
--- Without an embedder: the share of the words of the query that a summary holds, in the place of the cosine.
--- for: scope in deployment skill
--- name: recall_worded_{scope} :slow :list
-with asked as materialized (
+-- name: recall_near_skill :slow :list
+{of_skill}, {by_vector} {result}
+
+-- Without an embedder: similarity is the share of the query's words that a summary contains.
+-- part: by_words
+query as materialized (
     select lexeme from unnest(to_tsvector('english', :words))
 ), near as materialized (
-    select c.trade_id, c.entry_tick_at, round(h.held::numeric / nullif((select count(*) from asked), 0), 6) as similarity
+    select c.trade_id, c.entry_tick_at, round(h.hits::numeric / nullif((select count(*) from query), 0), 6) as similarity
     from (select s.trade_id, s.entry_tick_at, s.summary
-          {ended} and {of_{scope}}
+          {closed}
           order by s.entry_tick_at desc, s.trade_id desc
           limit :most_worded::int) c
-    cross join lateral (select count(*) as held from unnest(to_tsvector('english', c.summary)) w join asked using (lexeme)) h
-    where h.held > 0
-), {newest}
-{told}
+    cross join lateral (select count(*) as hits from unnest(to_tsvector('english', c.summary)) w join query using (lexeme)) h
+    where h.hits > 0
+),
+-- name: recall_worded_deployment :slow :list
+{of_deployment}, {by_words} {result}
 
--- Those that wait for a vector, newest first. The version is named for the index, whose first columns it is in.
--- for: scope in deployment skill
--- name: situations_pending_{scope} :slow :list
+-- name: recall_worded_skill :slow :list
+{of_skill}, {by_words} {result}
+
+-- Situations without a vector, newest first. The deployment's statement names the skill version too: the index starts with it.
+-- name: situations_pending_deployment :slow :list
 select s.trade_id as id, s.summary
 from situations s
-where s.owner = :owner and s.vector is null and s.skill_id = :skill_id and s.version = :version and {of_{scope}}
+where s.owner = :owner and s.vector is null and s.skill_id = :skill_id and s.version = :version and s.deployment_id = :id::uuid
+  and s.entry_tick_at <= :as_of::timestamptz
+order by s.entry_tick_at desc, s.trade_id desc
+limit :limit::int
+
+-- name: situations_pending_skill :slow :list
+select s.trade_id as id, s.summary
+from situations s
+where s.owner = :owner and s.vector is null and s.skill_id = :skill_id and s.version = :version
   and s.entry_tick_at <= :as_of::timestamptz
 order by s.entry_tick_at desc, s.trade_id desc
 limit :limit::int
@@ -87,7 +113,7 @@ limit :limit::int
 -- name: situations_missing_count :slow :one
 select count(*) as missing from situations s where s.owner = :owner and (s.model, s.dim) is distinct from (:model, :dim::int)
 
--- In the order of the key, which every step goes on in: what fails is not tried again by the same request.
+-- Pages by primary key, so that a request does not retry a situation that failed.
 -- name: situations_missing :slow :list
 select s.trade_id as id, s.summary, s.trade_id as _cursor_1, s.trade_id as _cursor_2
 from situations s
@@ -96,8 +122,8 @@ where s.owner = :owner and (s.model, s.dim) is distinct from (:model, :dim::int)
 order by s.trade_id desc
 limit :limit::int
 
--- In the order of the ids, so that two of these cannot wait for each other. One that was given a vector of this model meanwhile keeps it. A
--- vector may come with zeros behind it, as columns of one width want them.
+-- Rows are locked in the order of their ids, so that two of these cannot deadlock. A situation that got a vector of this model in the
+-- meantime keeps it. Vectors may come padded with zeros, which are cut off.
 -- name: situations_store :write :list
 with given as materialized (
     select * from json_to_recordset(:vectors::json) as g (id uuid, vector text)

@@ -1,4 +1,4 @@
--- Decision snapshots: every tick as it was posted, and what the ledger was after it.
+-- Decision snapshots: every tick as it was posted, and the ledger after it.
 
 -- part: columns
 id, deployment_id, tick_at, equity_usd, action_kind, engine_kind, engine_rule, reflection_due, day_start_equity_usd, executed_today,
@@ -24,7 +24,7 @@ where owner = :owner and {filter}
 order by tick_at desc, id desc
 limit :limit::int + 1
 
--- A deployment has one tick at an instant: the instant is the whole place.
+-- A deployment has at most one tick at an instant, so the instant alone is the cursor.
 -- name: decision_snapshot_list_of_deployment :slow :list
 select {columns}, tick_at as _cursor_1, id as _cursor_2
 from decision_snapshots

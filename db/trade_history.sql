@@ -1,5 +1,5 @@
--- Trades as they were known at an instant (`as_of`). A row is from the tick that closed the trade or, while it is open, from the last tick;
--- what a row of a later tick was before is in the list of open trades of the last snapshot until then.
+-- Trades as they were known at an instant (as_of). A row has the state after the tick that closed the trade or, while it is open, after the
+-- last tick. If that tick is after as_of, the trade was open at as_of, and its state then is in the last snapshot up to as_of.
 
 -- part: columns
 t.id, t.deployment_id, t.skill_id, t.version, t.symbol, t.side, case when l.later then 'open' else t.status end as status,
@@ -22,7 +22,7 @@ case when l.later then (s.trade ->> 'mark_price')::numeric else t.mark_price end
 case when l.later then s.tick_at else t.last_tick_at end as last_tick_at,
 t.created_at, case when l.later then s.created_at else t.updated_at end as updated_at
 
--- part: known
+-- part: state_at_as_of
 cross join lateral (select coalesce(t.exit_tick_at, t.last_tick_at) > :as_of::timestamptz as later) l
 left join lateral (
     select d.tick_at, d.created_at, o.trade
@@ -33,8 +33,8 @@ left join lateral (
     where o.trade ->> 'trade_id' = t.id::text
     limit 1) s on true
 
--- A page goes on behind its cursor, which no bound of the filters passes: so each end of the range is one condition, and the scan of the index
--- starts where the page does.
+-- A page continues after its cursor, which is always inside the bounds of the filters. So each end of the range is one condition, and the
+-- index scan starts where the page does.
 -- part: entry_desc
 and (t.entry_tick_at, t.id) < (
     coalesce(:cursor_1::timestamptz, least(:entry_until::timestamptz, :as_of::timestamptz + interval '1 microsecond')),
@@ -66,17 +66,17 @@ and t.exit_tick_at < least(:exit_until::timestamptz, :as_of::timestamptz + inter
 order by t.exit_tick_at, t.id
 limit :limit::int + 1
 
--- One deployment's trades, one version's or all: each is a range of an index in the order of its sort.
--- part: deployment
+-- The trades of a deployment, of a version, or all: each has an index in the order of the sort.
+-- part: of_deployment
 t.owner = :owner and t.deployment_id = :deployment_id::uuid
--- part: version
+-- part: of_version
 t.owner = :owner and t.skill_id = :skill_id::text and t.version = :version::text
 -- part: by_entry
-select {columns}, t.entry_tick_at as _cursor_1, t.id as _cursor_2 from trade_history t {known}
+select {columns}, t.entry_tick_at as _cursor_1, t.id as _cursor_2 from trade_history t {state_at_as_of}
 -- part: by_exit
-select {columns}, t.exit_tick_at as _cursor_1, t.id as _cursor_2 from trade_history t {known}
+select {columns}, t.exit_tick_at as _cursor_1, t.id as _cursor_2 from trade_history t {state_at_as_of}
 
--- The other filters, which no index serves. The second line about the status lets the few that are open today be found by their index.
+-- The filters without an index. The second condition on status lets a query for the trades that are open now use the index of open trades.
 -- part: filter
 and (:deployment_id::uuid is null or t.deployment_id = :deployment_id::uuid)
 and (:skill_id::text is null or t.skill_id = :skill_id::text)
@@ -96,17 +96,17 @@ and (:exit_since::timestamptz is null or t.exit_tick_at >= :exit_since::timestam
 and (:exit_until::timestamptz is null or t.exit_tick_at < :exit_until::timestamptz and t.exit_tick_at <= :as_of::timestamptz)
 
 -- name: trade_get :read :one
-select {columns} from trade_history t {known}
+select {columns} from trade_history t {state_at_as_of}
 where t.owner = :owner and t.id = :id::uuid and t.entry_tick_at <= :as_of::timestamptz
 
 -- name: trade_entry_desc :read :list
 {by_entry} where t.owner = :owner {entry_desc}
 
 -- name: trade_entry_desc_deployment :read :list
-{by_entry} where {deployment} {entry_desc}
+{by_entry} where {of_deployment} {entry_desc}
 
 -- name: trade_entry_desc_version :read :list
-{by_entry} where {version} {entry_desc}
+{by_entry} where {of_version} {entry_desc}
 
 -- name: trade_entry_desc_filtered :slow :list
 {by_entry} where t.owner = :owner {filter} {exited} {entry_desc}
@@ -115,10 +115,10 @@ where t.owner = :owner and t.id = :id::uuid and t.entry_tick_at <= :as_of::times
 {by_entry} where t.owner = :owner {entry_asc}
 
 -- name: trade_entry_asc_deployment :read :list
-{by_entry} where {deployment} {entry_asc}
+{by_entry} where {of_deployment} {entry_asc}
 
 -- name: trade_entry_asc_version :read :list
-{by_entry} where {version} {entry_asc}
+{by_entry} where {of_version} {entry_asc}
 
 -- name: trade_entry_asc_filtered :slow :list
 {by_entry} where t.owner = :owner {filter} {exited} {entry_asc}
@@ -127,10 +127,10 @@ where t.owner = :owner and t.id = :id::uuid and t.entry_tick_at <= :as_of::times
 {by_exit} where t.owner = :owner {exit_desc}
 
 -- name: trade_exit_desc_deployment :read :list
-{by_exit} where {deployment} {exit_desc}
+{by_exit} where {of_deployment} {exit_desc}
 
 -- name: trade_exit_desc_version :read :list
-{by_exit} where {version} {exit_desc}
+{by_exit} where {of_version} {exit_desc}
 
 -- name: trade_exit_desc_filtered :slow :list
 {by_exit} where t.owner = :owner {filter} {entered} {exit_desc}
@@ -139,15 +139,15 @@ where t.owner = :owner and t.id = :id::uuid and t.entry_tick_at <= :as_of::times
 {by_exit} where t.owner = :owner {exit_asc}
 
 -- name: trade_exit_asc_deployment :read :list
-{by_exit} where {deployment} {exit_asc}
+{by_exit} where {of_deployment} {exit_asc}
 
 -- name: trade_exit_asc_version :read :list
-{by_exit} where {version} {exit_asc}
+{by_exit} where {of_version} {exit_asc}
 
 -- name: trade_exit_asc_filtered :slow :list
 {by_exit} where t.owner = :owner {filter} {entered} {exit_asc}
 
--- Sorted by what no index has: first the page, then what its rows were.
+-- No index has the order by PnL: the page is found first, then the state of its rows.
 -- part: by_pnl
 select {columns}, t.pnl as _cursor_1, t.id as _cursor_2
 from (select t.*, t.realized_pnl_usd - t.fees_usd as pnl from trade_history t
@@ -156,16 +156,16 @@ from (select t.*, t.realized_pnl_usd - t.fees_usd as pnl from trade_history t
 -- name: trade_pnl_desc :slow :list
 {by_pnl} and (t.realized_pnl_usd - t.fees_usd, t.id) < (coalesce(:cursor_1::numeric, 'infinity'),
           coalesce(:cursor_2::uuid, '00000000-0000-0000-0000-000000000000'))
-      order by pnl desc, t.id desc limit :limit::int + 1) t {known}
+      order by pnl desc, t.id desc limit :limit::int + 1) t {state_at_as_of}
 order by t.pnl desc, t.id desc
 
 -- name: trade_pnl_asc :slow :list
 {by_pnl} and (t.realized_pnl_usd - t.fees_usd, t.id) > (coalesce(:cursor_1::numeric, '-infinity'),
           coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-      order by pnl, t.id limit :limit::int + 1) t {known}
+      order by pnl, t.id limit :limit::int + 1) t {state_at_as_of}
 order by t.pnl, t.id
 
--- Closed trades in the order of their exits, and what each belongs to.
+-- Closed trades in the order of their exits, each with the key of its group.
 -- name: trade_stats :slow :list
 select case :group_by::text
         when 'symbol' then t.symbol

@@ -9,6 +9,7 @@
 
 #include "commit.gen.h"
 #include "db/admin.h"
+#include "db/statement_print.h"
 #include "server/config.h"
 #include "server/dispatch/query.h"
 #include "server/embedded_pg/embedded_pg.h"
@@ -46,6 +47,7 @@ static enum exit_code command_health(const struct config *config, struct words *
 static enum exit_code command_routes(const struct config *config, struct words *words);
 static enum exit_code command_fields(const struct config *config, struct words *words);
 static enum exit_code command_settings(const struct config *config, struct words *words);
+static enum exit_code command_sql(const struct config *config, struct words *words);
 
 static const struct command commands[] = {
     { "serve", "daybookd serve [--listen ADDR:PORT] [--database-url URL | --data DIR] [SETTING...]",
@@ -72,6 +74,13 @@ static const struct command commands[] = {
       "Prints the role of every route and the limits of every field it takes, separated by tabs.\n",
       command_fields },
     { "settings", "daybookd settings", "Prints every setting as a table in Markdown.\n", command_settings },
+    { "sql", "daybookd sql NAME\n       daybookd sql --list",
+      "Prints a statement as it is sent to PostgreSQL. NAME_together is its form for several requests at "
+      "once, "
+      "which the\n"
+      "statements have that read one row. --list prints the name, lane, shape and parameters of every "
+      "statement.\n",
+      command_sql },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -268,6 +277,27 @@ static enum exit_code command_settings(const struct config *config, struct words
     if (!bad)
         config_table(stdout);
     return bad;
+}
+
+static enum exit_code command_sql(const struct config *config, struct words *words)
+{
+    (void)config;
+    if (!words->count)
+        return usage_error("sql", "sql needs the name of a statement or --list", NULL);
+    const char *name = words->list[0];
+    drop(words, 0, 1);
+    enum exit_code bad = no_more("sql", words);
+    if (bad)
+        return bad;
+    if (strcmp(name, "--list") == 0)
+        statement_print_list(stdout);
+    else if (name[0] == '-')
+        return usage_error("sql", "unknown option", name);
+    else if (!statement_print(stdout, name)) {
+        log_failure("there is no statement %s (see daybookd sql --list)", name);
+        return EXIT_USAGE;
+    }
+    return EXIT_OK;
 }
 
 /* ---- which ---- */

@@ -1,183 +1,202 @@
 # Turns SQL files into C: statements (db/*.sql) with -v what=statements, migrations with -v what=migrations.
+# For statements it also writes `text`, a file of SQL with every statement as the service sends it.
 #
 # A statement file holds statements, each under a line
 #   -- name: lesson_get :read :one
 # with its lane (:read, :write, :slow) and its shape (:one, :list, :none). Parameters are written :name and become $1, $2, ...
 # The first one is always the owner, unless the line says :unowned. PostgreSQL refuses a statement that takes a parameter and
 # does not use it, so a statement cannot forget its owner.
-# A :read :one statement gets a second text that answers many requests at once: `.together` in db/statement.h.
-# Lines under "-- part: columns" are put wherever a later line of the file says {columns}, and where one of a later file says
-# {lessons.columns}, after the name of the file that has them.
-# A line "-- for: width in 384 768" above a statement makes it a family, one statement for each value: its name and its lines say {width}.
+# A :read :one statement gets a second form that answers many requests at once: `.together` in db/statement.h.
+#
+# Lines under "-- part: columns" replace {columns} in the statements and parts below it, up to the end of the file. That is the
+# whole template language: what two files share is a view or a function of a migration.
+# Quoted text is left alone: 'strings', E'strings', "names" and $$bodies$$. Comments are removed.
 
 BEGIN { count = 0 }
 
+function fail(text) {
+    print "embed.awk: " place ": " text > "/dev/stderr"
+    failed = 1
+    exit 1
+}
+
 function c_string(text) {
-    if (what == "statements") # in migrations it is C's: those that were applied must keep the text that they had
+    if (what == "statements") # migrations are copied without this: applied ones must keep the text they had
         gsub(/\\/, "&&", text)
     gsub(/"/, "\\\"", text)
     return "    \"" text "\\n\"\n"
 }
 
-function fail(text) {
-    print "embed.awk: " FILENAME ":" FNR ": " text > "/dev/stderr"
-    failed = 1
-    exit 1
+function c_lines(text,    lines, n, i, out) {
+    n = split(text, lines, "\n")
+    for (i = 1; i <= n; i++)
+        out = out c_string(lines[i])
+    return out
 }
 
-# Replaces :name by $n; leaves ::type and quoted text alone.
-function number_params(line,    out, rest, before, name, prev) {
-    out = ""
-    rest = line
-    while (match(rest, /:[a-z_][a-z0-9_]*/)) {
-        before = substr(rest, 1, RSTART - 1)
-        name = substr(rest, RSTART + 1, RLENGTH - 1)
-        prev = substr(before, length(before), 1)
-        if (prev == ":") {
-            out = out before ":" name
+# ---- quoted text ----
+
+# The length of the quoted text or comment that `text` starts with. `before` is the code in front of it: an E makes backslashes
+# escape. Two quotes in a row, 'it''s', read as two strings, which is the same here.
+function quote_length(text, before,    tag, at) {
+    if (text ~ /^'/ && before ~ /(^|[^A-Za-z0-9_$])[eE]$/)
+        return match(text, /^'([^'\\]|\\(.|\n))*'/) ? RLENGTH : 0
+    if (text ~ /^'/)
+        return match(text, /^'[^']*'/) ? RLENGTH : 0
+    if (text ~ /^"/)
+        return match(text, /^"[^"]*"/) ? RLENGTH : 0
+    if (text ~ /^--/)
+        return match(text, /\n/) ? RSTART - 1 : length(text)
+    if (text ~ /^\/[*]/)
+        return comment_length(text)
+    match(text, /^\$[A-Za-z0-9_]*\$/)
+    tag = substr(text, 1, RLENGTH)
+    at = index(substr(text, RLENGTH + 1), tag)
+    return at ? 2 * length(tag) + at - 1 : 0
+}
+
+# Comments between /* and */ nest.
+function comment_length(text,    depth, at) {
+    at = 1
+    do {
+        depth += substr(text, at, 2) == "/*" ? 1 : -1
+        at += 2
+        if (depth > 0 && !match(substr(text, at), /\/[*]|[*]\//))
+            return 0
+        at += depth > 0 ? RSTART - 1 : 0
+    } while (depth > 0)
+    return at - 1
+}
+
+# `text` without comments, and with a mark, \001number\002, for each quoted piece, so that what follows looks at code alone.
+function hide_quotes(text,    out, len, before) {
+    while (match(text, /'|"|--|\/[*]|\$([A-Za-z_][A-Za-z0-9_]*)?\$/)) {
+        before = substr(text, 1, RSTART - 1)
+        text = substr(text, RSTART)
+        len = quote_length(text, before)
+        if (!len)
+            fail("a quote or a comment has no end")
+        out = out before
+        if (text ~ /^--/ || text ~ /^\/[*]/) {
+            out = out " "
         } else {
-            if (!((name) in param)) {
-                param[name] = ++params
-                param_list = param_list (params > 1 ? ", " : "") "\"" name "\""
-            }
-            out = out before "$" param[name]
+            hidden[++hidden_count] = substr(text, 1, len)
+            out = out "\001" hidden_count "\002"
         }
-        rest = substr(rest, RSTART + RLENGTH)
+        text = substr(text, len + 1)
     }
-    return out rest
+    return out text
 }
 
-# The statement for a list of parameters at once: each becomes an array, and a hidden first column says whose row it is.
-function together(    i, arrays, names, inner) {
-    inner = sql
-    for (i = params; i > 0; i--) {
-        gsub("[$]" i, "q.p" i, inner)
-        arrays = "$" i "::text[]" (arrays == "" ? "" : ", ") arrays
-        names = "p" i ", " names
+function show_quotes(text,    out) {
+    while (match(text, /\001[0-9]+\002/)) {
+        out = out substr(text, 1, RSTART - 1) hidden[substr(text, RSTART + 1, RLENGTH - 2)]
+        text = substr(text, RSTART + RLENGTH)
     }
-    return c_string("select q.n as _n, r.* from unnest(" arrays ") with ordinality as q (" names "n) cross join lateral (") inner c_string(") as r")
+    return out text
 }
 
-function finish_statement() {
-    if (name == "")
-        return
-    declarations = declarations "extern const struct statement " toupper(name) ";\n"
-    definitions = definitions "static const char *const " name "_params[] = { " (params ? param_list : "NULL") " };\n" \
-        "const struct statement " toupper(name) " = {\n    .name = \"" name "\",\n    .index = " count \
-        ",\n    .lane = " lane ",\n    .shape = " shape ",\n    .owned = " (owned ? "true" : "false") ",\n    .param_count = " params ",\n    .params = " name "_params,\n    .sql =\n" sql \
-        (lane == "LANE_READ" && shape == "SHAPE_ONE" ? "    ,\n    .together_name = \"" name "_together\",\n    .together =\n" together() : "") "};\n\n"
-    list = list "    &" toupper(name) ",\n"
-    count++
-    name = ""
-}
+# ---- statements ----
 
-# The parts of another file are known by its name alone.
-function start_file(    p) {
-    finish_now($0)
-    for (p in parts)
-        if (index(p, ".") == 0)
-            delete parts[p]
-    part = ""
-    file = FILENAME
-    sub(/.*\//, "", file)
-    sub(/\.sql$/, "", file)
-}
-
-function start_part() {
-    finish_now($0)
-    part = $3
-    parts[part] = parts[file "." part] = ""
-}
-
-# A line of a part as another file sees it: the parts in it are still those of its own file.
-function qualified(line,    out, word) {
-    out = ""
-    while (match(line, /\{[a-z_]+\}/)) {
-        word = substr(line, RSTART + 1, RLENGTH - 2)
-        out = out substr(line, 1, RSTART) (word in parts ? file "." : "") word "}"
-        line = substr(line, RSTART + RLENGTH)
-    }
-    return out line
-}
-
-function add_line(line,    at, word, i, split_lines) {
-    if (part != "") {
-        parts[part] = parts[part] line "\n"
-        parts[file "." part] = parts[file "." part] qualified(line) "\n"
-        return
-    }
-    if (family != "") {
-        family_lines[++family_count] = line
-        return
-    }
-    while (match(line, /\{([a-z_]+\.)?[a-z_]+\}/)) {
-        word = substr(line, RSTART + 1, RLENGTH - 2)
+# Puts the parts in, indented as the line is that they stand in, and drops the blanks and empty lines that comments left.
+function expand(text,    out, word, indent, lines) {
+    text = hide_quotes(text)
+    while (match(text, /[{][a-z0-9_.]+[}]/)) {
+        word = substr(text, RSTART + 1, RLENGTH - 2)
         if (!(word in parts))
-            fail("there is no part " word)
-        line = substr(line, 1, RSTART - 1) parts[word] substr(line, RSTART + RLENGTH)
+            fail("there is no part " word " above")
+        out = out substr(text, 1, RSTART - 1)
+        text = substr(text, RSTART + RLENGTH)
+        indent = out
+        sub(/.*\n/, "", indent)
+        sub(/[^ ].*/, "", indent)
+        lines = parts[word]
+        gsub(/\n/, "\n" indent, lines)
+        out = out lines
     }
-    at = split(line, split_lines, "\n")
-    for (i = 1; i <= at; i++)
-        if (split_lines[i] != "")
-            sql = sql c_string(number_params(split_lines[i]))
+    text = out text
+    gsub(/[ \t]+\n/, "\n", text)
+    gsub(/\n\n+/, "\n", text)
+    sub(/^\n/, "", text)
+    sub(/[ \t\n]+$/, "", text)
+    return text
 }
 
-# The values that the next statement is made for.
-function start_family(    i) {
-    finish_now($0)
-    if (NF < 5 || $4 != "in")
-        fail("a family is written -- for: word in value value")
-    family_word = $3
-    for (i = 5; i <= NF; i++)
-        family_values[++family_size] = $i
+function param_number(word) {
+    if (!(word in numbers)) {
+        numbers[word] = ++params
+        names[params] = word
+    }
+    return numbers[word]
 }
 
-# The statement or the family that has come to its end.
-function finish(    i, j, head) {
-    finish_statement()
-    if (family == "" && family_size)
-        fail("there is no statement behind -- for:")
-    head = family
-    family = ""
-    for (i = 1; i <= family_size; i++) {
-        parts[family_word] = family_values[i]
-        $0 = head
-        if (!sub("[{]" family_word "[}]", family_values[i]))
-            fail("the name of a family must hold {" family_word "}")
-        start_statement()
-        for (j = 1; j <= family_count; j++)
-            add_line(family_lines[j])
+# Replaces :name by prefix and number. A colon behind a colon is of a ::type, one behind a value of an array's [from:to].
+function number_params(text, prefix,    out, before, word) {
+    while (match(text, /:[a-z_][a-z0-9_]*/)) {
+        before = substr(text, 1, RSTART - 1)
+        word = substr(text, RSTART, RLENGTH)
+        text = substr(text, RSTART + RLENGTH)
+        out = out before (before ~ /[:A-Za-z0-9_)\]\002]$/ ? word : prefix param_number(substr(word, 2)))
+    }
+    return out text
+}
+
+# The statement for several requests at once: each parameter becomes an array, and a hidden first column says whose row it is.
+function together(    i, arrays, columns) {
+    for (i = 1; i <= params; i++) {
+        arrays = arrays (i > 1 ? ", " : "") "$" i "::text[]"
+        columns = columns "p" i ", "
+    }
+    return "select q.n as _n, r.* from unnest(" arrays ") with ordinality as q (" columns "n) cross join lateral (\n" \
+        show_quotes(number_params(body, "q.p")) "\n) as r"
+}
+
+function emit(form, sql,    i, list) {
+    for (i = 1; i <= params; i++)
+        list = list (i > 1 ? ", " : "") "$" i " " names[i]
+    readable = readable "-- " form heading (list == "" ? "" : ": " list) "\n" sql ";\n\n"
+    return c_lines(sql)
+}
+
+function finish_statement(    i, list, code) {
+    for (i in numbers)
+        delete numbers[i]
+    params = 0
+    if (owned)
+        param_number("owner")
+    body = expand(body)
+    code = number_params(body, "$")
+    for (i = 1; i <= params; i++)
+        list = list (i > 1 ? ", " : "") "\"" names[i] "\""
+    declarations = declarations "extern const struct statement " toupper(name) ";\n"
+    definitions = definitions "static const char *const " name "_params[] = { " (params ? list : "NULL") " };\n" \
+        "const struct statement " toupper(name) " = {\n    .name = \"" name "\",\n    .index = " count \
+        ",\n    .lane = " lane ",\n    .shape = " shape ",\n    .owned = " (owned ? "true" : "false") \
+        ",\n    .param_count = " params ",\n    .params = " name "_params,\n    .sql =\n" emit(name, show_quotes(code))
+    if (lane == "LANE_READ" && shape == "SHAPE_ONE")
+        definitions = definitions "    ,\n    .together_name = \"" name "_together\",\n    .together =\n" \
+            emit(name "_together", together())
+    definitions = definitions "};\n\n"
+    all = all "    &" toupper(name) ",\n"
+    count++
+}
+
+# Ends the statement or the part that came before.
+function finish() {
+    if (part != "") {
+        body = expand(body) # before parts has the name: a part must not contain itself
+        parts[part] = body
+    } else if (name != "")
         finish_statement()
-    }
-    delete parts[family_word]
-    family_size = family_count = 0
-}
-
-function start() {
-    if (family_size && family == "") {
-        part = ""
-        family = $0
-    } else {
-        finish_now($0)
-        start_statement()
-    }
-}
-
-# Ends what came before, and reads the line again that began something new.
-function finish_now(line) {
-    finish()
-    $0 = line
+    part = name = body = ""
 }
 
 function start_statement(    i) {
-    part = ""
     name = $3
     if (name !~ /^[a-z][a-z0-9_]*$/)
         fail("bad statement name")
-    lane = shape = sql = param_list = ""
-    params = 0
+    lane = shape = heading = ""
     owned = 1
-    delete param
     for (i = 4; i <= NF; i++) {
         if ($i == ":read" || $i == ":write" || $i == ":slow")
             lane = "LANE_" toupper(substr($i, 2))
@@ -187,12 +206,37 @@ function start_statement(    i) {
             owned = 0
         else
             fail("unknown word " $i)
+        heading = heading " " $i
     }
     if (lane == "" || shape == "")
         fail("statement " name " needs a lane and a shape")
-    if (owned)
-        number_params(":owner")
 }
+
+what == "statements" && FNR == 1 {
+    finish()
+    for (part in parts)
+        delete parts[part]
+    part = ""
+}
+what == "statements" && /^-- (name|part): / {
+    finish()
+    place = FILENAME ":" FNR
+    if ($2 == "part:")
+        part = $3
+    else
+        start_statement()
+    next
+}
+what == "statements" {
+    if (name == "" && part == "") {
+        place = FILENAME ":" FNR
+        if ($0 !~ /^[ \t]*(--.*)?$/)
+            fail("text before the first statement")
+    }
+    body = body $0 "\n"
+}
+
+# ---- migrations ----
 
 function finish_migration() {
     if (number != "")
@@ -200,20 +244,9 @@ function finish_migration() {
     number = ""
 }
 
-what == "statements" && FNR == 1 { start_file() }
-what == "statements" && /^-- for: / { start_family(); next }
-what == "statements" && /^-- name: / { start(); next }
-what == "statements" && /^-- part: / { start_part(); next }
-what == "statements" && /^[ \t]*--/ { next }
-what == "statements" && /^[ \t]*$/ { next }
-what == "statements" {
-    if (name == "" && part == "" && family == "")
-        fail("text before the first statement")
-    add_line($0)
-}
-
 what == "migrations" && FNR == 1 {
     finish_migration()
+    place = FILENAME
     file = FILENAME
     sub(/.*\//, "", file)
     if (file !~ /^[0-9][0-9][0-9][0-9]_[a-z0-9_]+\.sql$/)
@@ -231,8 +264,12 @@ END {
         exit 1
     if (what == "statements") {
         finish()
+        if (failed)
+            exit 1
         printf "/* Made by tools/embed.awk. */\n#ifndef DAYBOOK_STATEMENTS_GEN_H\n#define DAYBOOK_STATEMENTS_GEN_H\n%s#endif\n", declarations > header
-        printf "/* Made by tools/embed.awk. */\n#include \"db/statement.h\"\n\n%sconst struct statement *const statements[] = {\n%s};\nconst int statements_count = %d;\n", definitions, list, count > source
+        printf "/* Made by tools/embed.awk. */\n#include \"db/statement.h\"\n\n%sconst struct statement *const statements[] = {\n%s};\nconst int statements_count = %d;\n", definitions, all, count > source
+        if (text != "")
+            printf "-- Every statement as the service sends it. Made by tools/embed.awk from db/*.sql.\n\n%s", readable > text
     } else {
         finish_migration()
         printf "/* Made by tools/embed.awk. */\n#include \"db/migrations.h\"\n\nconst struct migration migrations[] = {\n%s};\nconst int migrations_count = %d;\n", definitions, count > source
