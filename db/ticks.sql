@@ -40,7 +40,7 @@ from decision_snapshots
 where owner = :owner and deployment_id = :id::uuid and tick_at = :tick_at::timestamptz
 
 -- One row when the ticks were stored, none when another tick came first. Rows come as JSON whose members are named like the columns of
--- their table; json_populate_record supplies the columns that all rows share. Existing trades are updated before new ones are inserted: a
+-- their table; new_snapshot and new_trade supply the columns that all rows share. Existing trades are updated before new ones are inserted: a
 -- flip closes a trade and opens another of the same symbol, and only one of them may be open. `status = 'open'` is there for the plan,
 -- which may date from an empty table: it must not read closed trades.
 -- name: tick_write :write :list
@@ -52,12 +52,11 @@ with guard as (
         closed_trades = closed_trades + :closed::bigint, closed_since_reflection = closed_since_reflection + :closed::bigint,
         updated_at = now()
     where owner = :owner and deployment_id = :id::uuid and ticks = :expected::bigint
-    returning json_build_object('owner', owner, 'deployment_id', deployment_id, 'skill_id', :skill_id::text, 'version', :version::text,
-        'created_at', now(), 'updated_at', now()) as shared
+    returning 1 as stored
 ), snapshots as (
     insert into decision_snapshots
     select s.*
-    from guard g, json_populate_recordset(json_populate_record(null::decision_snapshots, g.shared), :snapshots::json) s
+    from guard, json_populate_recordset(new_snapshot(:owner, :id::uuid), :snapshots::json) s
 ), updated as (
     update trade_history t
     set status = r.status, exit_tick_at = r.exit_tick_at, exit_price = r.exit_price, exit_reason = r.exit_reason,
@@ -65,17 +64,17 @@ with guard as (
         fees_usd = r.fees_usd, mfe_usd = r.mfe_usd, mae_usd = r.mae_usd, size_base = r.size_base,
         average_entry_price = r.average_entry_price, realized_so_far_usd = r.realized_so_far_usd, mark_price = r.mark_price,
         last_tick_at = r.last_tick_at, updated_at = now()
-    from guard g, json_populate_recordset(null::trade_history, :changed::json) r
+    from guard, json_populate_recordset(null::trade_history, :changed::json) r
     where t.owner = :owner and t.deployment_id = :id::uuid and t.status = 'open' and t.id = r.id
     returning t.id
 ), opened as (
     insert into trade_history
     select r.*
-    from guard g, (select count(*) from updated) first,
-        json_populate_recordset(json_populate_record(null::trade_history, g.shared), :begun::json) r
+    from guard, (select count(*) from updated) first,
+        json_populate_recordset(new_trade(:owner, :id::uuid, :skill_id::text, :version::text), :begun::json) r
 ), described as (
     insert into situations (owner, trade_id, deployment_id, skill_id, version, entry_tick_at, summary)
     select :owner, r.id, :id::uuid, :skill_id::text, :version::text, r.entry_tick_at, r.situation
-    from guard g, json_to_recordset(:begun::json) as r (id uuid, entry_tick_at timestamptz, situation text)
+    from guard, json_to_recordset(:begun::json) as r (id uuid, entry_tick_at timestamptz, situation text)
 )
-select 1 as stored from guard
+select stored from guard

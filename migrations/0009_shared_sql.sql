@@ -68,3 +68,22 @@ create function padded_vector(vector real[], width int) returns halfvec
     language sql immutable
     return case when vector is not null then (vector || array_fill(0::real, array[width - cardinality(vector)]))::halfvec end;
 comment on function padded_vector(real[], int) is 'The vector with zeros up to the width: they do not change an inner product';
+
+-- The rows of a tick come as JSON, and json_populate_recordset takes the columns that are not in it from one of these. Their bodies are text,
+-- so that a migration that adds a column and does not replace the function fails at the first tick, not in silence.
+create function new_snapshot(for_owner text, for_deployment uuid) returns decision_snapshots
+    language sql stable
+as $$
+    select row(for_owner, null, for_deployment, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+        now())::decision_snapshots
+$$;
+comment on function new_snapshot(text, uuid) is 'A decision_snapshots row with owner, deployment_id and created_at';
+
+create function new_trade(for_owner text, for_deployment uuid, for_skill text, for_version text) returns trade_history
+    language sql stable
+as $$
+    select row(for_owner, null, for_deployment, for_skill, for_version, null, null, null, null, null, null, null, null, null, null, null, null,
+        null, null, null, null, null, null, null, null, null, null, null, null, null, now(), now())::trade_history
+$$;
+comment on function new_trade(text, uuid, text, text) is
+    'A trade_history row with owner, deployment_id, skill_id, version, created_at and updated_at';
