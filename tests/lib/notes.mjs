@@ -18,7 +18,7 @@ export const noteText = (bullets = {}, suppressed = []) =>
     .map((slot) => `${HEADINGS[slot]}\n${bullets[slot]?.map((bullet) => `- ${bullet}`).join('\n') ?? NO_PATTERN}\n`)
     .join('\n');
 
-/** As README.md describes it. */
+/** As docs/reflection.md describes it. */
 export const lessonsHash = (text) => createHash('sha256').update(text.replace(/\p{White_Space}+/gu, ' ').trim()).digest('hex').slice(0, 16);
 
 let made = 0;

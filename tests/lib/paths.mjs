@@ -11,7 +11,6 @@ export const OPENAPI_YAML = at('openapi/openapi.yaml');
 export const OPENAPI_JSON = at('openapi/openapi.json');
 export const DOCS = at('openapi/docs/');
 export const CONFIGURATION = at('docs/configuration.md');
-export const README = at('README.md');
 export const ERRORS_DEF = at('server/errors.def');
 /** What test files make once for all of them. */
 export const KEPT = at('build/test/kept/');

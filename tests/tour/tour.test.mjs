@@ -1,59 +1,81 @@
-// The README's five-minute tour works as it is written.
+// The README and every guide in docs/ work as they are written: each runs in one shell, on a service of its own.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
-import { README } from '../lib/paths.mjs';
+import { after, before, test } from 'node:test';
+import { makeClient } from '../lib/client.mjs';
+import { startCluster } from '../lib/cluster.mjs';
 import { run, within } from '../lib/processes.mjs';
-import { suite } from '../lib/suite.mjs';
+import { startService } from '../lib/service.mjs';
+import { guides, read, runnable } from './guides.mjs';
 
-const s = suite();
+let cluster;
+before(async () => {
+  cluster = await startCluster();
+});
+after(() => cluster?.close());
 
-/** The sh blocks between the heading of the tour and the next heading of its level. */
-function tour() {
-  const [, section] = readFileSync(README, 'utf8').match(/^## [^\n]*five-minute tour[^\n]*\n(.*?)(?=^## |$(?![^]))/ims) ?? [];
-  assert.ok(section, 'the README has no section "Five-minute tour"');
-  const blocks = [...section.matchAll(/^```(?:sh|bash)\n(.*?)^```$/gms)].map(([, block]) => block);
-  // What starts the service is not run again: one is running.
-  return blocks.filter((block) => !/^\s*(?:\.\/run|git clone|cd )/m.test(block));
-}
-
-/* A curl of the tour either has -f and succeeds, or shows a refusal. Without -f curl exits with 0 on an HTTP error too. */
+/* A curl with -f must succeed, and one without it shows a refusal: without -f curl exits with 0 on an HTTP error too. */
 const CURL = `
 curl() {
   local word
   for word; do
     case $word in
-    --fail | --fail-with-body | -[!-]*f* | -f*) command curl --show-error --max-time 20 "$@"; return ;;
+    --fail | --fail-with-body | -[!-]*f* | -f*) command curl --show-error --max-time 60 "$@"; return ;;
     esac
   done
-  command curl --fail-with-body --max-time 20 "$@" && echo "a curl without -f was not refused: $*" >&2 && return 1
+  command curl --fail-with-body --max-time 60 "$@" && echo "a curl without -f was not refused: $*" >&2 && return 1
   [ $? = 22 ]
 }
 `;
 
-test('every command of the tour succeeds, in one shell', async () => {
-  const blocks = tour();
-  assert.ok(
-    blocks.some((block) => block.includes('curl')),
-    'the tour has no curl',
+/** The blocks of a document as one script for bash. */
+const script = (blocks) =>
+  ['set -euo pipefail', CURL, ...blocks.map(({ language, code }) => (language === 'sh' ? code : `python3 - <<'END_OF_PYTHON'\n${code}END_OF_PYTHON`))].join(
+    '\n',
   );
-  const script = `set -euo pipefail\n${CURL}\n${blocks.join('\n')}`;
-  const { code, stdout, stderr } = await within(
-    120_000,
-    run('bash', ['-c', script], { env: { ...process.env, DAYBOOK: s.service.base } }),
-    'the tour',
-  );
-  assert.equal(code, 0, `${stderr}\n${stdout}`.slice(-4000));
+
+/** Runs the blocks of a document against a fresh service; `check` gets a client of it and what the blocks printed. */
+async function follow(path, check = () => {}) {
+  const service = await startService(cluster.url(await cluster.createDatabase()));
+  const api = makeClient(service.base);
+  try {
+    const { code, stdout, stderr } = await within(
+      300_000,
+      run('bash', ['-c', script(runnable(read(path)))], { env: { ...process.env, DAYBOOK: service.base } }),
+      path,
+    );
+    assert.equal(code, 0, `${path}: ${stderr}\n${stdout}`.slice(-4000));
+    await check(api, stdout);
+  } finally {
+    api.close();
+    await service.stop();
+  }
+}
+
+/** What a document leaves behind or prints, beyond the success of every command. */
+const promises = {
+  'README.md': async (api, printed) => {
+    const { items } = (await api.get('/v1/trade_history?status=closed', { status: 200 })).json;
+    assert.ok(items.length > 0, 'the loop of the README closes no trade');
+    assert.match(printed, /## Recent trades/, 'the loop of the README prints no context');
+  },
+  'docs/tour.md': async (api) => {
+    assert.ok((await api.get('/v1/lessons', { status: 200 })).json.items.length > 0, 'the tour leaves no lessons behind');
+  },
+};
+
+for (const path of ['README.md', ...guides].filter((path) => runnable(read(path)).length > 0))
+  test(`every command of ${path} succeeds, in one shell`, () => follow(path, promises[path]));
+
+test('the README, the tour and most guides have commands to run', () => {
+  const withCommands = ['README.md', ...guides].filter((path) => /curl|urllib/.test(runnable(read(path)).map(({ code }) => code).join('')));
+  for (const path of Object.keys(promises)) assert.ok(withCommands.includes(path), `${path} calls nothing`);
+  assert.ok(withCommands.length >= 10, `only ${withCommands.join(', ')}`);
 });
 
-test('the tour leaves lessons behind', async () => {
-  assert.ok((await s.api.get('/v1/lessons', { status: 200 })).json.items.length > 0);
-});
-
-test('the hashes of lessons in the README are what another implementation computes', () => {
-  const rows = [...readFileSync(README, 'utf8').matchAll(/^\| `(".*")` \| `([0-9a-f]{16})` \|$/gm)];
-  assert.ok(rows.length >= 6, 'the README has no table of hashes');
+test('the hashes of lessons in the guide are what another implementation computes', () => {
+  const rows = [...read('docs/reflection.md').matchAll(/^\| `(".*")` \| `([0-9a-f]{16})` \|$/gm)];
+  assert.ok(rows.length >= 6, 'the guide has no table of hashes');
   for (const [, text, hash] of rows) {
     const plain = JSON.parse(text).replace(/\p{White_Space}+/gu, ' ').replace(/^ | $/g, '');
     assert.equal(createHash('sha256').update(plain, 'utf8').digest('hex').slice(0, 16), hash, text);

@@ -1,0 +1,24 @@
+// The documents hold together: their links lead somewhere, the table of contents is whole, the README stays short.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { brokenLinks, documents, guides, longLines, read } from './guides.mjs';
+
+test('every link between the documents leads to a file and a heading that exist', () => {
+  const broken = documents.flatMap((path) => brokenLinks(path).map((target) => `${path}: ${target}`));
+  assert.deepEqual(broken, []);
+});
+
+test('the table of contents names every guide', () => {
+  const contents = read('docs/README.md');
+  const missing = guides.filter((path) => path !== 'docs/README.md' && !contents.includes(`](${path.slice('docs/'.length)})`));
+  assert.deepEqual(missing, []);
+});
+
+test('the README has at most 150 lines', () => {
+  assert.ok(read('README.md').trimEnd().split('\n').length <= 150);
+});
+
+test('the lines of the documents stay under 110 columns, tables aside', () => {
+  const long = documents.flatMap((path) => longLines(path).map((line) => `${path}: ${line}`));
+  assert.deepEqual(long, []);
+});
