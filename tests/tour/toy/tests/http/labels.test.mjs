@@ -1,0 +1,34 @@
+// Labels: written by name, replaced, ended, and read back at any time.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { suite } from '../lib/suite.mjs';
+
+const s = suite();
+const at = (day) => `2026-01-0${day}T00:00:00Z`;
+const put = (text, day, status = 200) => s.api('PUT', '/v1/labels/desk', { body: { text, at: at(day) }, status });
+
+test('a label is what it was at every instant', async () => {
+  assert.deepEqual((await put('Macro', 1)).json, { name: 'desk', text: 'Macro', known_from: at(1) });
+  await put('Rates', 3);
+  assert.equal((await s.api.get('/v1/labels/desk', { status: 200 })).json.text, 'Rates');
+  assert.equal((await s.api.get(`/v1/labels/desk?as_of=${at(2)}`, { status: 200 })).json.text, 'Macro');
+});
+
+test('a change before the last one is refused', async () => {
+  assert.equal((await put('Late', 2, 409)).json.code, 'time_order');
+});
+
+test('a deleted label is gone from then on, and stays in its history', async () => {
+  await s.api('DELETE', `/v1/labels/desk?at=${at(5)}`, { status: 204 });
+  const missing = await s.api.get('/v1/labels/desk', { status: 404 });
+  assert.match(missing.json.detail, /label desk/);
+  const { items, next_cursor } = (await s.api.get('/v1/labels/desk/history?limit=1', { status: 200 })).json;
+  const rest = (await s.api.get(`/v1/labels/desk/history?limit=1&cursor=${next_cursor}`, { status: 200 })).json;
+  assert.deepEqual(
+    [...items, ...rest.items].map(({ text, known_until }) => [text, known_until]),
+    [
+      ['Macro', at(3)],
+      ['Rates', at(5)],
+    ],
+  );
+});
