@@ -31,7 +31,7 @@ async function inCopy(command, args, env = {}) {
 /** The files of the tree, changed and new ones too; what is already installed and made is shared. */
 async function copyTree() {
   const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
-  for (const file of stdout.split('\0').filter(Boolean)) cpSync(join(ROOT, file), join(copy, file), { recursive: true, force: true });
+  for (const file of stdout.split('\0').filter((name) => name && name !== 'tests/node_modules')) cpSync(join(ROOT, file), join(copy, file), { recursive: true, force: true });
   symlinkSync(join(TESTS, 'node_modules'), join(copy, 'tests/node_modules'));
   mkdirSync(KEPT, { recursive: true });
   mkdirSync(join(copy, 'build/test'), { recursive: true });

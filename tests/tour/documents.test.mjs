@@ -1,11 +1,21 @@
 // The documents hold together: their links lead somewhere, the table of contents is whole, the README stays short.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { ROOT } from '../lib/paths.mjs';
 import { brokenLinks, documents, guides, longLines, read } from './guides.mjs';
 
 test('every link between the documents leads to a file and a heading that exist', () => {
   const broken = documents.flatMap((path) => brokenLinks(path).map((target) => `${path}: ${target}`));
   assert.deepEqual(broken, []);
+});
+
+test('every file and folder that ARCHITECTURE.md names exists', () => {
+  const named = [...read('ARCHITECTURE.md').split('## Being built')[0].matchAll(/`((?:core|server|handlers|db|migrations|openapi|tools)\/[\w./]*)`/g)];
+  assert.ok(named.length > 20);
+  const missing = named.map(([, path]) => path).filter((path) => !existsSync(join(ROOT, path)));
+  assert.deepEqual(missing, []);
 });
 
 test('the table of contents names every guide', () => {

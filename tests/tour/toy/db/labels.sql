@@ -4,33 +4,33 @@
 -- name: label_put :write :list
 with ended as (
     update labels set known_until = :at::timestamptz
-    where owner = :owner and name = :name and known_until = 'infinity' and known_from < :at::timestamptz
+    where owner = :owner and label = :label and known_until = 'infinity' and known_from < :at::timestamptz
     returning 1
 )
-insert into labels (owner, name, known_from, text)
-select :owner, :name, :at::timestamptz, :text from (select count(*) from ended) as after_that
+insert into labels (owner, label, known_from, text)
+select :owner, :label, :at::timestamptz, :text from (select count(*) from ended) as after_that
 where not exists (
     select from labels l
-    where l.owner = :owner and l.name = :name
+    where l.owner = :owner and l.label = :label
       and (l.known_from >= :at::timestamptz or l.known_until > :at::timestamptz and l.known_until < 'infinity'))
 on conflict do nothing
-returning name, text, known_from
+returning label, text, known_from
 
 -- name: label_get :read :one
-select name, text, known_from
+select label, text, known_from
 from labels
-where owner = :owner and name = :name and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
+where owner = :owner and label = :label and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
 
 -- name: label_delete :write :one
 update labels set known_until = :at::timestamptz
-where owner = :owner and name = :name and known_until = 'infinity' and known_from < :at::timestamptz
-returning name
+where owner = :owner and label = :label and known_until = 'infinity' and known_from < :at::timestamptz
+returning label
 
 -- name: label_history :read :list
-select name, text, known_from, nullif(known_until, 'infinity') as known_until,
-    known_from as _cursor_1, name as _cursor_2
+select label, text, known_from, nullif(known_until, 'infinity') as known_until,
+    known_from as _cursor_1, label as _cursor_2
 from labels
-where owner = :owner and name = :name and known_from <= :as_of::timestamptz
-  and (known_from, name) > (coalesce(:cursor_1::timestamptz, '-infinity'), coalesce(:cursor_2::text, ''))
-order by known_from, name
+where owner = :owner and label = :label and known_from <= :as_of::timestamptz
+  and (known_from, label) > (coalesce(:cursor_1::timestamptz, '-infinity'), coalesce(:cursor_2::text, ''))
+order by known_from, label
 limit :limit::int + 1

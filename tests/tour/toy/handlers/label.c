@@ -5,31 +5,31 @@
 #include "server/dispatch/query.h"
 
 struct label_in {
-    const char *name, *text, *at, *as_of;
+    const char *label, *text, *at, *as_of;
     struct cursor_values cursor;
     int64_t limit;
 };
 
 /* clang-format off */
 #define L(from, kind, member, ...) FIELD(from, kind, struct label_in, member, __VA_ARGS__)
-#define NAME  L(FROM_PATH, KIND_NAME, name, .required = true)
+#define LABEL L(FROM_PATH, KIND_NAME, label, .required = true)
 #define AS_OF FIELD_AS_OF(struct label_in)
 
 static const struct field put_fields[] = {
-    NAME,
+    LABEL,
     L(FROM_BODY, KIND_LINE, text, .required = true, .min = 1, .max = 200),
     FIELD_AT(struct label_in),
     END_FIELDS,
 };
-static const struct field get_fields[] = { NAME, AS_OF, END_FIELDS };
-static const struct field delete_fields[] = { NAME, L(FROM_QUERY, KIND_TIME, at, .fallback = "now"), END_FIELDS };
-static const struct field history_fields[] = { NAME, AS_OF, FIELD_PAGE(struct label_in), END_FIELDS };
+static const struct field get_fields[] = { LABEL, AS_OF, END_FIELDS };
+static const struct field delete_fields[] = { LABEL, L(FROM_QUERY, KIND_TIME, at, .fallback = "now"), END_FIELDS };
+static const struct field history_fields[] = { LABEL, AS_OF, FIELD_PAGE(struct label_in), END_FIELDS };
 /* clang-format on */
 
 QUERY(label_put, LABEL_PUT, put_fields);
-QUERY(label_get, LABEL_GET, get_fields, .missing = "label {name}");
-QUERY(label_delete, LABEL_DELETE, delete_fields, .missing = "label {name}");
-QUERY(label_history, LABEL_HISTORY, history_fields, .missing = "label {name}");
+QUERY(label_get, LABEL_GET, get_fields, .missing = "label {label}");
+QUERY(label_delete, LABEL_DELETE, delete_fields, .missing = "label {label}");
+QUERY(label_history, LABEL_HISTORY, history_fields, .missing = "label {label}");
 
 static enum err stored(struct call *c, const struct rows *r)
 {
@@ -39,10 +39,10 @@ static enum err stored(struct call *c, const struct rows *r)
 #define IN(table) INPUT(table, struct label_in)
 
 const struct route label_routes[] = {
-    { PUT, "/v1/labels/{name}", .query = &label_put, .render = stored, IN(put_fields), .role = ROLE_AGENT },
-    { GET, "/v1/labels/{name}", .query = &label_get, IN(get_fields), .role = ROLE_READER },
-    { DELETE, "/v1/labels/{name}", .query = &label_delete, .status = 204, IN(delete_fields),
+    { PUT, "/v1/labels/{label}", .query = &label_put, .render = stored, IN(put_fields), .role = ROLE_AGENT },
+    { GET, "/v1/labels/{label}", .query = &label_get, IN(get_fields), .role = ROLE_READER },
+    { DELETE, "/v1/labels/{label}", .query = &label_delete, .status = 204, IN(delete_fields),
       .role = ROLE_AGENT },
-    { GET, "/v1/labels/{name}/history", .query = &label_history, IN(history_fields), .role = ROLE_READER },
+    { GET, "/v1/labels/{label}/history", .query = &label_history, IN(history_fields), .role = ROLE_READER },
     END_ROUTES,
 };

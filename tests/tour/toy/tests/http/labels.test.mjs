@@ -8,7 +8,7 @@ const at = (day) => `2026-01-0${day}T00:00:00Z`;
 const put = (text, day, status = 200) => s.api('PUT', '/v1/labels/desk', { body: { text, at: at(day) }, status });
 
 test('a label is what it was at every instant', async () => {
-  assert.deepEqual((await put('Macro', 1)).json, { name: 'desk', text: 'Macro', known_from: at(1) });
+  assert.deepEqual((await put('Macro', 1)).json, { label: 'desk', text: 'Macro', known_from: at(1) });
   await put('Rates', 3);
   assert.equal((await s.api.get('/v1/labels/desk', { status: 200 })).json.text, 'Rates');
   assert.equal((await s.api.get(`/v1/labels/desk?as_of=${at(2)}`, { status: 200 })).json.text, 'Macro');
