@@ -61,7 +61,7 @@ const KNOWN_MEMBERS = { new_signals: { new_filing_since: { type: 'boolean' }, gu
 
 /** The lines of `daybookd fields` as {roles, fields}: both by "METHOD /path", fields by "from field". */
 export function readTables(text) {
-  const [head, ...lines] = text.trimEnd().split('\n').map((line) => line.split('\t'));
+  const [head, ...lines] = text.replace(/\n$/, '').split('\n').map((line) => line.split('\t'));
   const [roles, fields] = [{}, {}];
   for (const cells of lines) {
     const row = Object.fromEntries(head.map((name, i) => [name, cells[i]]));

@@ -31,7 +31,8 @@ async function inCopy(command, args, env = {}) {
 /** The files of the tree, changed and new ones too; what is already installed and made is shared. */
 async function copyTree() {
   const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
-  for (const file of stdout.split('\0').filter((name) => name && name !== 'tests/node_modules')) cpSync(join(ROOT, file), join(copy, file), { recursive: true, force: true });
+  for (const file of stdout.split('\0').filter((name) => name && name !== 'tests/node_modules'))
+    cpSync(join(ROOT, file), join(copy, file), { recursive: true, force: true });
   symlinkSync(join(TESTS, 'node_modules'), join(copy, 'tests/node_modules'));
   mkdirSync(KEPT, { recursive: true });
   mkdirSync(join(copy, 'build/test'), { recursive: true });
@@ -70,7 +71,7 @@ test('the list in CONTRIBUTING.md names the files that the toy resource touches,
 test('a resource that follows the list builds, keeps owners apart, agrees with the contract and works', async () => {
   await copyTree();
   applyToy();
-  await inCopy('node', ['tests/lib/generate.mjs']);
+  await inCopy(process.execPath, ['tests/lib/generate.mjs']);
 
   const build = join(copy, 'build/toy');
   const { code: noCcache } = await run('sh', ['-c', 'command -v ccache']);
@@ -86,9 +87,10 @@ test('a resource that follows the list builds, keeps owners apart, agrees with t
   const env = { DAYBOOK_ROOT: copy, DAYBOOKD: join(build, 'daybookd') };
   await inCopy(join(build, 'db_test_rls'), [], env);
   await inCopy(join(build, 'db_test_statements'), [], env);
-  const node = ['--test', '--test-skip-pattern=Specmatic'];
-  const contract = await inCopy('node', [...node, 'tests/contract/contract.test.mjs'], { ...env, NODE_TEST_CONTEXT: undefined });
+  // The outside judges take their time, and have nothing to say that the toy would change.
+  const node = ['--test', '--test-skip-pattern=/Specmatic|Spectral|Redocly/'];
+  const contract = await inCopy(process.execPath, [...node, 'tests/contract/contract.test.mjs'], { ...env, NODE_TEST_CONTEXT: undefined });
   assert.match(contract, /pass [1-9]/);
-  const labels = await inCopy('node', [...node, 'tests/http/labels.test.mjs'], { ...env, NODE_TEST_CONTEXT: undefined });
+  const labels = await inCopy(process.execPath, [...node, 'tests/http/labels.test.mjs'], { ...env, NODE_TEST_CONTEXT: undefined });
   assert.match(labels, /pass 3\b/);
 });

@@ -7,17 +7,17 @@ with ended as (
     where owner = :owner and label = :label and known_until = 'infinity' and known_from < :at::timestamptz
     returning 1
 )
-insert into labels (owner, label, known_from, text)
-select :owner, :label, :at::timestamptz, :text from (select count(*) from ended) as after_that
+insert into labels (owner, label, known_from, caption)
+select :owner, :label, :at::timestamptz, :caption from (select count(*) from ended) as after_that
 where not exists (
     select from labels l
     where l.owner = :owner and l.label = :label
       and (l.known_from >= :at::timestamptz or l.known_until > :at::timestamptz and l.known_until < 'infinity'))
 on conflict do nothing
-returning label, text, known_from
+returning label, caption, known_from
 
 -- name: label_get :read :one
-select label, text, known_from
+select label, caption, known_from
 from labels
 where owner = :owner and label = :label and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
 
@@ -27,7 +27,7 @@ where owner = :owner and label = :label and known_until = 'infinity' and known_f
 returning label
 
 -- name: label_history :read :list
-select label, text, known_from, nullif(known_until, 'infinity') as known_until,
+select label, caption, known_from, nullif(known_until, 'infinity') as known_until,
     known_from as _cursor_1, label as _cursor_2
 from labels
 where owner = :owner and label = :label and known_from <= :as_of::timestamptz

@@ -5,7 +5,7 @@
 #include "server/dispatch/query.h"
 
 struct label_in {
-    const char *label, *text, *at, *as_of;
+    const char *label, *caption, *at, *as_of;
     struct cursor_values cursor;
     int64_t limit;
 };
@@ -17,7 +17,7 @@ struct label_in {
 
 static const struct field put_fields[] = {
     LABEL,
-    L(FROM_BODY, KIND_LINE, text, .required = true, .min = 1, .max = 200),
+    L(FROM_BODY, KIND_LINE, caption, .required = true, .min = 1, .max = 200),
     FIELD_AT(struct label_in),
     END_FIELDS,
 };

@@ -5,7 +5,7 @@ create table labels (
     label       text        collate "C" not null check (char_length(label) between 1 and 64),
     known_from  timestamptz not null,
     known_until timestamptz not null default 'infinity',
-    text        text        not null check (char_length(text) between 1 and 200),
+    caption     text        not null check (char_length(caption) between 1 and 200),
     primary key (owner, label, known_from),
     check (known_from < known_until)
 );
@@ -15,5 +15,5 @@ comment on column labels.owner is 'Owner of the label';
 comment on column labels.label is 'Name that the owner gave it';
 comment on column labels.known_from is 'Start of this version, on the caller''s clock';
 comment on column labels.known_until is 'End of this version; infinity for the current one';
-comment on column labels.text is 'The text';
+comment on column labels.caption is 'Its text';
 select protect_owned('labels');

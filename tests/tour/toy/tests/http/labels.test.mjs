@@ -5,13 +5,13 @@ import { suite } from '../lib/suite.mjs';
 
 const s = suite();
 const at = (day) => `2026-01-0${day}T00:00:00Z`;
-const put = (text, day, status = 200) => s.api('PUT', '/v1/labels/desk', { body: { text, at: at(day) }, status });
+const put = (caption, day, status = 200) => s.api('PUT', '/v1/labels/desk', { body: { caption, at: at(day) }, status });
 
 test('a label is what it was at every instant', async () => {
-  assert.deepEqual((await put('Macro', 1)).json, { label: 'desk', text: 'Macro', known_from: at(1) });
+  assert.deepEqual((await put('Macro', 1)).json, { label: 'desk', caption: 'Macro', known_from: at(1) });
   await put('Rates', 3);
-  assert.equal((await s.api.get('/v1/labels/desk', { status: 200 })).json.text, 'Rates');
-  assert.equal((await s.api.get(`/v1/labels/desk?as_of=${at(2)}`, { status: 200 })).json.text, 'Macro');
+  assert.equal((await s.api.get('/v1/labels/desk', { status: 200 })).json.caption, 'Rates');
+  assert.equal((await s.api.get(`/v1/labels/desk?as_of=${at(2)}`, { status: 200 })).json.caption, 'Macro');
 });
 
 test('a change before the last one is refused', async () => {
@@ -25,7 +25,7 @@ test('a deleted label is gone from then on, and stays in its history', async () 
   const { items, next_cursor } = (await s.api.get('/v1/labels/desk/history?limit=1', { status: 200 })).json;
   const rest = (await s.api.get(`/v1/labels/desk/history?limit=1&cursor=${next_cursor}`, { status: 200 })).json;
   assert.deepEqual(
-    [...items, ...rest.items].map(({ text, known_until }) => [text, known_until]),
+    [...items, ...rest.items].map(({ caption, known_until }) => [caption, known_until]),
     [
       ['Macro', at(3)],
       ['Rates', at(5)],
