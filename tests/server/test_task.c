@@ -120,7 +120,7 @@ START_TEST(waiting_outside_a_coroutine_is_an_error_and_no_crash)
     ck_assert_int_eq(worker_enter(&task), ERR_INTERNAL);
     ck_assert_int_eq(remote_post(&task, &(struct remote_request){ 0 }, &answer), ERR_INTERNAL);
     ck_assert_int_eq(db_values(&task, statements[0], NULL, NULL, &rows), ERR_INTERNAL);
-    ck_assert_int_eq(db_transaction(&task, never, NULL), ERR_INTERNAL);
+    ck_assert_int_eq(db_tx(&task, never, NULL), ERR_INTERNAL);
     ck_assert(!coro_wait());
 }
 END_TEST
