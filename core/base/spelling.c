@@ -10,6 +10,11 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
+static int allowed_mistakes(size_t len)
+{
+    return len < 4 ? 0 : len < 6 ? 1 : 2;
+}
+
 /* entryPrice, Entry-Price and ENTRY_PRICE become entry_price. */
 struct spelling spelling_begin(const char *word)
 {
@@ -22,7 +27,7 @@ struct spelling spelling_begin(const char *word)
             s.word[s.len++] = '_';
         s.word[s.len++] = *c == '-' || *c == ' ' ? '_' : (char)tolower((unsigned char)*c);
     }
-    s.distance = s.len < 4 ? 0 : s.len < 6 ? 1 : 2;
+    s.distance = allowed_mistakes(s.len);
     return s;
 }
 
@@ -52,7 +57,7 @@ void spelling_try(struct spelling *s, const char *known)
     if (s->distance < 0 || len == 0 || len > SPELLING_CHARS || longer > s->distance || -longer > s->distance)
         return;
     int distance = edit_distance(s->word, s->len, known, len);
-    if (distance > s->distance)
+    if (distance > s->distance || distance > allowed_mistakes(len))
         return;
     s->best = known;
     s->distance = distance - 1; /* of two that are equally close, the first */
