@@ -133,7 +133,7 @@ for (const [wire, path] of [
     await wrong('{"answer": "a\\u0000"}', /^null_character: /);
     await wrong('{"a":'.repeat(40) + '1' + '}'.repeat(40), /^too_deep: /);
     await wrong('{}', /^question: is required; answer: is required; probability: is required; confidence: is required$/);
-    await wrong(with_({ probability: 1.2, confidence: '0.8' }), /^probability: .*; confidence: must be a number, is a text$/);
+    await wrong(with_({ probability: 1.2, confidence: '0.8' }), /^probability: .*; confidence: must be a number, is a text: write 0.8 without quotes$/);
     await wrong(with_({ answer: 'x'.repeat(50_001), question: ' ' }), /^question: .*; answer: has 50001 characters, may have at most 50000$/);
     await wrong(with_({ reasoning: 'first, …' }), /^reasoning: is not a field of this answer$/);
     await wrong(with_({ source_citations: ['a', 1, 'a'] }), /^source_citations\[1\]: must be a text, is a number/);
