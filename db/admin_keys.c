@@ -12,6 +12,7 @@
 #include "core/base/uuid.h"
 #include "db/admin_internal.h"
 #include "server/log.h"
+#include "server/role.h"
 
 #define TOKEN_PREFIX "dbk_"
 
@@ -21,8 +22,6 @@ enum {
     OWNER_MOST = 64,
     NAME_MOST = 100,
 };
-
-static const char *const roles[] = { "agent", "researcher", "reader", "admin" };
 
 /* ---- making one ---- */
 
@@ -67,11 +66,7 @@ static bool check_owner(const char *owner)
 
 static bool check_role(const char *role)
 {
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        if (strcmp(role, roles[i]) == 0)
-            return true;
-    }
-    return log_failure("a role is agent, researcher, reader or admin");
+    return role_parse(role) != ROLE_PUBLIC || log_failure("a role is agent, researcher, reader or admin");
 }
 
 static bool check_name(const char *name)

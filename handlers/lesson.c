@@ -170,15 +170,23 @@ enum err lesson_store(struct call *c, const struct lesson_new *lesson, struct ro
     return query_rows(c, &lesson_create, &in, NULL, row);
 }
 
+static bool is_among(const struct rows *r, const char *id)
+{
+    for (int i = 0; i < rows_count(r); i++)
+        if (strcmp(row_text(r, i, &current.id), id) == 0)
+            return true;
+    return false;
+}
+
 /* Locks the current versions of in->ids and checks that each may become `to`. */
 static enum err lock(struct call *c, struct lesson_in *in, enum lesson_status to)
 {
     struct rows *r;
     TRY(query_run(c, &lesson_lock, in));
     TRY(query_rows(c, &lesson_current, in, NULL, &r));
-    if ((size_t)rows_count(r) < in->ids.count)
-        return problem_set(&c->problem, ERR_NOT_FOUND, "%zu of the %zu lessons do not exist",
-                           in->ids.count - (size_t)rows_count(r), in->ids.count);
+    for (size_t i = 0; i < in->ids.count; i++)
+        if (!is_among(r, in->ids.items[i]))
+            return problem_set(&c->problem, ERR_NOT_FOUND, "there is no lesson %s", in->ids.items[i]);
     for (int i = 0; i < rows_count(r); i++) {
         const char *id = row_text(r, i, &current.id), *name = row_text(r, i, &current.status);
         enum lesson_status from = LESSON_PROPOSED;

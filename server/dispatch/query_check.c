@@ -147,6 +147,9 @@ const char *route_check(const struct route *r, struct arena *arena)
     if (r->query && !waits && r->query->statement->lane == LANE_SLOW)
         return arena_fmt(arena, "%s %s: query %s (%s) is slow, so the route must be marked waits", method,
                          r->path, r->query->name, where(r->query, arena));
+    if (r->query && r->method != POST && r->query->statement->shape == SHAPE_ONE && !r->query->missing)
+        return arena_fmt(arena, "%s %s: query %s (%s) must say what is missing when there is no row", method,
+                         r->path, r->query->name, where(r->query, arena));
     if (r->handle && !waits && r->role != ROLE_PUBLIC)
         return arena_fmt(arena, "%s %s has a handler of its own, so it must be marked waits", method,
                          r->path);

@@ -78,7 +78,8 @@ static bool is_about_texts(int status)
     return status == 400 || status == 413 || status == 422;
 }
 
-static enum verdict understand(struct task *t, struct batch *b, const struct remote_answer *r)
+static enum verdict understand(struct task *t, struct batch *b, const struct remote_answer *r,
+                               struct arena *scratch)
 {
     if (r->outcome != REMOTE_ANSWERED) {
         b->timed_out = r->outcome == REMOTE_TIMEOUT;
@@ -94,14 +95,14 @@ static enum verdict understand(struct task *t, struct batch *b, const struct rem
         .dim = (size_t)t->loop->config->embedding_dimension,
         .out = b->out,
     };
-    embedder_wire_begin(&wire, r->body, r->len, t->arena);
+    embedder_wire_begin(&wire, r->body, r->len, scratch);
     while (embedder_wire_next(&wire))
         task_breathe(t); /* 64 vectors of 4,000 numbers are some megabytes of text */
     b->why = embedder_wire_faults[wire.fault];
     return wire.fault == EMBEDDINGS_OK ? EMBEDDED : OUT_OF_USE;
 }
 
-static enum err ask(struct task *t, struct batch *b, enum verdict *verdict)
+static enum err ask_in(struct task *t, struct batch *b, struct arena *scratch, enum verdict *verdict)
 {
     const struct config *config = t->loop->config;
     const struct remote_embedder *e = t->loop->embedder;
@@ -112,7 +113,7 @@ static enum err ask(struct task *t, struct batch *b, enum verdict *verdict)
         .most_bytes = b->most_bytes,
         .shorten_to = config->embedding_shorten ? (size_t)config->embedding_dimension : 0,
     };
-    struct buf body = { .arena = t->arena };
+    struct buf body = { .arena = scratch };
     embedder_wire_write(&body, &asked);
     const struct remote_request request = {
         .url = e->url,
@@ -120,11 +121,22 @@ static enum err ask(struct task *t, struct batch *b, enum verdict *verdict)
         .body = body.data,
         .body_len = body.len,
         .limit_ms = config->embedding_timeout_ms,
+        .arena = scratch,
     };
     struct remote_answer r;
     TRY(retry_post(t, &request, &policy, &r, &b->tries));
-    *verdict = understand(t, b, &r);
+    *verdict = understand(t, b, &r, scratch);
     return OK;
+}
+
+/* The texts and vectors of a batch are megabytes of JSON, and a task may embed a million entries: none of it
+ * outlives the batch. */
+static enum err ask(struct task *t, struct batch *b, enum verdict *verdict)
+{
+    struct arena scratch = { 0 };
+    enum err err = ask_in(t, b, &scratch, verdict);
+    arena_release(&scratch);
+    return err;
 }
 
 /* Tells the breaker, and the operator when that changes something. */

@@ -221,7 +221,8 @@ enum err remote_post(struct task *t, const struct remote_request *request, struc
     TRY(task_can_wait(t));
     if (is_closed(r))
         return ERR_SHUTTING_DOWN;
-    struct transfer transfer = { .easy = curl_easy_init(), .body.arena = t->arena };
+    struct transfer transfer = { .easy = curl_easy_init(),
+                                 .body.arena = request->arena ? request->arena : t->arena };
     if (!transfer.easy)
         return ERR_INTERNAL;
     prepare(&transfer, r, request);

@@ -21,13 +21,14 @@ struct remote_request {
     const char *const *headers; /* "Name: value", NULL-terminated; the content type is always JSON */
     const char *body;
     size_t body_len;
-    int64_t limit_ms; /* from here to the end of the answer */
+    int64_t limit_ms;    /* from here to the end of the answer */
+    struct arena *arena; /* that takes the answer; NULL: the task's */
 };
 
 struct remote_answer {
     enum remote_outcome outcome;
     int status; /* the rest is for REMOTE_ANSWERED */
-    char *body; /* in the task's arena, with a NUL behind it */
+    char *body; /* with a NUL behind it */
     size_t len;
     int64_t retry_after_ms; /* -1: it does not say */
     const char *why;        /* for the others: a few words */

@@ -115,6 +115,17 @@ static enum err handle(struct call *c)
     return OK;
 }
 
+START_TEST(a_route_of_one_object_says_what_is_missing)
+{
+    TRIED(get, LESSON_GET, get_fields);
+    struct route r = { GET, "/v1/x", .query = &get, INPUT(get_fields, struct in), .role = ROLE_READER };
+    route_refused(&r, "get (handlers/wrong.c:7) must say what is missing");
+    TRIED(named, LESSON_GET, get_fields, .missing = "lesson {id}");
+    r.query = &named;
+    ck_assert_ptr_null(route_check(&r, &arena));
+}
+END_TEST
+
 START_TEST(a_slow_statement_needs_a_route_that_waits)
 {
     TRIED(slow, LESSON_EXPORT, page_fields);
@@ -158,6 +169,7 @@ int main(void)
         &a_column_that_the_statement_has_not_is_refused,
         &a_list_with_a_cursor_says_where_its_pages_end,
         &a_404_names_fields_of_its_table,
+        &a_route_of_one_object_says_what_is_missing,
         &a_slow_statement_needs_a_route_that_waits,
         &a_route_has_one_handler_that_may_run_queries,
         &a_statement_that_no_query_uses_is_refused,
