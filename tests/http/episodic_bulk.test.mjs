@@ -114,6 +114,10 @@ test('memory does not grow with the body', async () => {
     assert.equal((await postEpisodes(api, large, { check: false })).last.created, 1000);
     const grown = peak() - before;
     assert.ok(grown < large.length / 1024 / 3, `${grown} KB more for a body of ${Math.round(large.length / 1024)} KB`);
+    const bad = '{"x":1}\n'.repeat(40000); // with the detail of each kept, they would take 20 MB
+    assert.equal((await postEpisodes(api, bad, { check: false })).last.rejected, 40000);
+    const more = peak() - before - grown;
+    assert.ok(more < 8 * 1024, `${more} KB more for 40,000 bad lines`);
   } finally {
     api.close();
     await service.stop();
