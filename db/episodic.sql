@@ -70,34 +70,6 @@ where m.owner = :owner and m.id = :prior_id::uuid and m.ticker = :ticker and m.t
 delete from episodic_memory where owner = :owner and id = :id::uuid
 returning id
 
--- name: episode_pending :read :list
-select id, question, answer
-from episodic_memory
-where owner = :owner and embedding_status = 'pending'
-order by created_at, id
-limit :limit::int
-
--- Stores vectors of pending entries. A vector that the caller supplied stays, and so does one of this model that was stored in the meantime.
--- name: episode_fill :write :list
-with given as materialized (
-    select * from json_to_recordset(:vectors::json) as g (id uuid, width int, vector text)
-), filled as (
-    update episodic_memory m
-    set embedding_status = 'embedded', embedding_model = :model, embedding_dim = :dim::int
-    from given g
-    where m.owner = :owner and m.id = g.id and m.embedding_status <> 'supplied'
-      and (m.embedding_model, m.embedding_dim) is distinct from (:model, :dim::int)
-    returning m.id
-), vectors as (
-    insert into episodic_vectors (owner, episode_id, model, dim, v384, v768, v1024, v1536, v3072, v4000)
-    select :owner, g.id, :model, :dim::int, c.*
-    from filled f join given g on g.id = f.id cross join lateral vector_columns(g.width, g.vector) c
-    on conflict (owner, episode_id, model) do update
-    set dim = excluded.dim, v384 = excluded.v384, v768 = excluded.v768, v1024 = excluded.v1024, v1536 = excluded.v1536,
-        v3072 = excluded.v3072, v4000 = excluded.v4000
-)
-select id from filled
-
 -- The newest usable entry, and its age in days. Without one, a row of nulls.
 -- name: episode_prior :read :one
 select prior.*

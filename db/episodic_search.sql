@@ -96,6 +96,10 @@ where m.owner = :owner and m.id = :id::uuid and m.created_at <= :as_of::timestam
 select count(*) as n
 from (select from episodic_vectors v where v.owner = :owner and v.model = :space and v.dim = :dim::int limit :most_compared::int + 1) v
 
+-- The entries that pass the filter and have no vector yet, up to :most_pending.
+-- part: pending
+(select count(*) from (select from episodic_memory m where {filter} and m.embedding_status = 'pending' limit :most_pending::int) p) as pending
+
 -- Compares the vectors of all entries that pass the filter, and ranks them by cosine and regime. If more than :most_compared pass, the one
 -- row has nothing but `matching`, their number.
 -- name: episodic_exact :slow :list
@@ -118,7 +122,7 @@ with matching as materialized (
 ), worded as materialized (
     select w.id from ({by_words}) w where (select n from counted) <= :most_compared::int
 )
-select counted.n as matching, scored.*
+select counted.n as matching, {pending}, scored.*
 from counted left join ({scored}) scored on true
 
 -- The nearest by the vector index, as far as they pass the filter, up to :most_near. The index has the vectors of all owners: it is followed
@@ -136,7 +140,7 @@ near as materialized (
 ), worded as materialized (
     {by_words}
 )
-select counted.n as matching, scored.*
+select counted.n as matching, {pending}, scored.*
 from (select count(*) as n from near) counted left join ({scored}) scored on true
 
 -- name: episodic_nearest_384 :slow :list

@@ -93,23 +93,6 @@ query as materialized (
 -- name: recall_worded_skill :slow :list
 {of_skill}, {by_words} {result}
 
--- Situations without a vector, newest first. The deployment's statement names the skill version too: the index starts with it.
--- name: situations_pending_deployment :slow :list
-select s.trade_id as id, s.summary
-from situations s
-where s.owner = :owner and s.vector is null and s.skill_id = :skill_id and s.version = :version and s.deployment_id = :id::uuid
-  and s.entry_tick_at <= :as_of::timestamptz
-order by s.entry_tick_at desc, s.trade_id desc
-limit :limit::int
-
--- name: situations_pending_skill :slow :list
-select s.trade_id as id, s.summary
-from situations s
-where s.owner = :owner and s.vector is null and s.skill_id = :skill_id and s.version = :version
-  and s.entry_tick_at <= :as_of::timestamptz
-order by s.entry_tick_at desc, s.trade_id desc
-limit :limit::int
-
 -- name: situations_missing_count :slow :one
 select count(*) as missing from situations s where s.owner = :owner and (s.model, s.dim) is distinct from (:model, :dim::int)
 

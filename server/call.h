@@ -60,11 +60,7 @@ struct call {
     struct problem problem;
     struct reply reply;
     struct claim *claim; /* on its Idempotency-Key; NULL: none, or its transaction holds a lock instead */
-
-    /* Set by a handler that waits: done when the reply has been given and the loop has had nothing else to do
-     * for a while, so perhaps never. */
-    void (*afterwards)(struct call *c);
-    void *afterwards_of;
+    bool left_pending; /* it stored something without a vector: server/backfill is told when it has ended */
 };
 
 /* It may ask a model. */

@@ -42,6 +42,7 @@ static const struct choice {
     { "log_format", { "text", "json" } },
     { "log_level", { "debug", "info", "warn", "error" } },
     { "model_api", { "anthropic", "openai" } },
+    { "backfill", { "auto", "all", "off" } },
 };
 
 static const struct choice *find_choice(const char *setting)

@@ -1,9 +1,6 @@
 /* The embedder of the service: the built-in one, or the endpoint of the configuration. */
 #include "server/embedder.h"
 
-#include <string.h>
-
-#include "core/base/hash.h"
 #include "server/config.h"
 #include "server/embed_worker.h"
 #include "server/remote/embedder.h"
@@ -38,22 +35,6 @@ bool embedder_took(const float *vector, size_t dim)
         if (vector[i] != 0)
             return true;
     return false;
-}
-
-static uint64_t owner_of(const struct task *t)
-{
-    return hash_bytes(t->owner, strlen(t->owner), HASH_SEED);
-}
-
-bool embedder_fills(const struct task *t)
-{
-    return t->loop->now_us >= t->loop->fills_after_us || t->loop->fills_not_of != owner_of(t);
-}
-
-void embedder_fill_refused(struct task *t)
-{
-    t->loop->fills_after_us = t->loop->now_us + INT64_C(60000000);
-    t->loop->fills_not_of = owner_of(t);
 }
 
 enum err embedder_embed_one(struct task *t, const char *text, float *out)

@@ -23,11 +23,6 @@ bool embedder_available(const struct loop *l);
 enum err embedder_embed(struct task *t, const char *const *texts, size_t count, float *out) must_check;
 /* True: the text got its vector. */
 bool embedder_took(const float *vector, size_t dim);
-/* Whether a task that has something else to do may embed what waits of its owner, too. Not for a minute after
- * one of its texts was refused (embedder_fill_refused; the last such owner is known): it waits on, and every
- * call would ask for it again. */
-bool embedder_fills(const struct task *t);
-void embedder_fill_refused(struct task *t);
 /* One text, which is ERR_EMBEDDER_UNAVAILABLE too when it is refused. */
 enum err embedder_embed_one(struct task *t, const char *text, float *out) must_check;
 

@@ -57,9 +57,6 @@ struct loop {
     struct llm *llm;                  /* NULL: no model is configured */
     struct remote_embedder *embedder; /* NULL: the built-in one embeds */
     struct worker *worker;            /* NULL: the service stops */
-    bool fills_situations;  /* one call at a time embeds those that wait; others go on with what there is */
-    int64_t fills_after_us; /* see embedder_fills */
-    uint64_t fills_not_of;
     struct embed_worker *embed_worker; /* NULL: the endpoint embeds */
 };
 

@@ -74,6 +74,7 @@ struct metrics {
     struct remote_metrics remotes[METRICS_REMOTES];
     counter tokens_in, tokens_out, circuit_open;
     counter reflections[REFLECTIONS];
+    counter backfill[BACKFILLS];
     struct route_metrics routes[]; /* one more than there are routes */
 };
 
@@ -149,6 +150,14 @@ void metrics_tokens(struct metrics *m, int64_t in, int64_t out)
 void metrics_circuit(struct metrics *m, bool open)
 {
     set(&m->circuit_open, open);
+}
+
+void metrics_backfill(struct metrics *m, enum metrics_backfill what, int64_t n)
+{
+    if (what == BACKFILL_PENDING)
+        set(&m->backfill[what], n);
+    else
+        add(&m->backfill[what], n);
 }
 
 void metrics_reflection(struct metrics *m, const char *outcome, const char *reason)
@@ -328,6 +337,16 @@ static const struct {
       GAUGE(embed_queued) },
     { "daybook_embedder_texts_total", "counter", "", "Texts that the built-in embedder has embedded.",
       GAUGE(embed_texts) },
+#define BACKFILL(what) offsetof(struct metrics, backfill) + (what) * sizeof(counter)
+    { "daybook_backfill_pending", "gauge", "",
+      "Entries and situations that the background job has to embed, when it counted last.",
+      BACKFILL(BACKFILL_PENDING) },
+    { "daybook_backfill_embedded_total", "counter", "", "Vectors that were made in the background.",
+      BACKFILL(BACKFILL_EMBEDDED) },
+    { "daybook_backfill_refused_total", "counter", "", "Pending texts that the embedder refused.",
+      BACKFILL(BACKFILL_REFUSED) },
+    { "daybook_backfill_failures_total", "counter", "", "Times that the background job had to pause.",
+      BACKFILL(BACKFILL_FAILED) },
 };
 
 void metrics_page(struct buf *out)

@@ -33,6 +33,11 @@ void metrics_remote(struct metrics *m, enum metrics_remote what, enum metrics_ou
 void metrics_tokens(struct metrics *m, int64_t in, int64_t out);
 void metrics_circuit(struct metrics *m, bool open);
 
+/* Vectors made in the background: how many were made, texts that the embedder refused, failures of the run,
+ * and what was pending when it was counted last. */
+enum metrics_backfill { BACKFILL_EMBEDDED, BACKFILL_REFUSED, BACKFILL_FAILED, BACKFILL_PENDING, BACKFILLS };
+void metrics_backfill(struct metrics *m, enum metrics_backfill what, int64_t n);
+
 /* What came of a reflection, and why; `reason` NULL: it ran. */
 void metrics_reflection(struct metrics *m, const char *outcome, const char *reason);
 

@@ -22,6 +22,7 @@
 
 #include "core/base/arena.h"
 #include "db/db.h"
+#include "server/backfill.h"
 #include "server/coro.h"
 #include "server/dispatch/auth.h"
 #include "server/dispatch/dispatch.h"
@@ -224,6 +225,7 @@ static void *work(void *arg)
             sem_post(&loops_ready);
         }
     }
+    backfill_stop(l);
     drain(l);
     http_stop(l->http);
     remotes_stop(l);
@@ -249,7 +251,7 @@ static bool loop_thread_open(struct loop_thread *w, int index, const struct conf
     w->loop.db = db_open(&w->loop, w->database_url);
     w->loop.auth = auth_open(&w->loop);
     w->loop.http = http_open(&w->loop, w->listen_fd, &dispatch_app);
-    return w->loop.http && remotes_open(&w->loop);
+    return w->loop.http && remotes_open(&w->loop) && (index > 0 || backfill_open(&w->loop));
 }
 
 /* ---- all of them ---- */
@@ -349,6 +351,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
         close(threads[i].stop.fd);
         loop_close(&threads[i].loop);
     }
+    backfill_close();
     metrics_close();
     if (remote_wanted(config))
         remote_teardown();

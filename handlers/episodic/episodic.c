@@ -66,13 +66,9 @@ static enum err create_tx(struct call *c, void *arg)
 static enum err episode_create(struct call *c)
 {
     struct episode e;
-    bool embedded;
     TRY(episode_check(c, c->in, &c->arena, &e));
-    TRY(episodes_prepare(c, &c->arena, &e, 1, &embedded));
-    TRY(query_tx(c, create_tx, &e));
-    if (embedded && episode_saw_pending(&e))
-        episodes_embed_pending(c);
-    return OK;
+    TRY(episodes_prepare(c, &c->arena, &e, 1));
+    return query_tx(c, create_tx, &e);
 }
 
 /* ---- reading ---- */

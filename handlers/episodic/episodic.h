@@ -61,18 +61,15 @@ enum err episode_check(struct call *c, const struct episode_in *in, struct arena
 
 /* The rest keeps what it makes for the entries, and their rows, in `arena`. */
 
-/* Looks which of them are known already, and embeds the others, all in one call; *embedded says that it
- * could. When the embedder is not there they stay without a vector, which is no error. Waits, so never inside
- * a transaction. */
-enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count,
-                          bool *embedded) must_check;
+/* Looks which of them are known already, and embeds the others, all in one call. When the embedder is not
+ * there they stay without a vector, which is no error: server/backfill embeds them. Waits, so never inside a
+ * transaction. */
+enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count) must_check;
 
 /* Stores those that are not known, with their vectors; inside the caller's transaction. No two of the list
  * may have the same hash. Then every entry has its `rows`. */
 enum err episodes_store(struct call *c, struct arena *arena, struct episode *list, size_t count) must_check;
 
-/* True: the owner had entries without a vector when this one was stored. */
-bool episode_saw_pending(const struct episode *e);
 const char *episode_id(const struct episode *e);
 const char *episode_status(const struct episode *e); /* of its embedding */
 /* The entry, as the API shows it. */
@@ -80,9 +77,5 @@ void episode_json(struct buf *out, const struct episode *e);
 
 /* What is embedded of an entry. */
 const char *episode_embed_text(struct arena *arena, const char *question, const char *answer);
-
-/* Embeds a few of the owner's entries that wait for a vector. It is done in passing: what goes wrong is left
- * for the next request. Not inside a transaction. */
-void episodes_embed_pending(struct call *c);
 
 #endif

@@ -96,17 +96,10 @@ static enum err store_tx(struct call *c, void *arg)
 
 static enum err store_batch(struct call *c, struct batch *b)
 {
-    bool embedded;
     if (!b->count)
         return OK;
-    TRY(episodes_prepare(c, b->arena, b->episodes, b->count, &embedded));
-    TRY(query_tx(c, store_tx, b));
-    bool pending = false;
-    for (size_t i = 0; i < b->count; i++)
-        pending |= episode_saw_pending(&b->episodes[i]);
-    if (embedded && pending)
-        episodes_embed_pending(c);
-    return OK;
+    TRY(episodes_prepare(c, b->arena, b->episodes, b->count));
+    return query_tx(c, store_tx, b);
 }
 
 /* ---- telling ---- */

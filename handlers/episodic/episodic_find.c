@@ -23,6 +23,7 @@ enum {
     REGIME_TIMES = 4, /* more of them where the index knows nothing of the regime that ranks them */
     MOST_WORDED = 1000,
     MOST_SAMPLED = 1000,
+    MOST_PENDING = 10000, /* are counted */
     MOST_LEXEMES = 32,
 };
 
@@ -34,14 +35,15 @@ static const struct field finding_fields[] = {
     F(KIND_NUMBER, min_confidence), F(KIND_TIME, since), F(KIND_TIME, until), F(KIND_UUID, id),
     F(KIND_BOOL, regime_only), F(KIND_NUMBER, regime_penalty), F(KIND_MAP, regime, SUB(regime_fields, struct regime_in)),
     F(KIND_INT, width), F(KIND_INT, most_compared), F(KIND_INT, most_near), F(KIND_INT, most_followed),
-    F(KIND_INT, most_worded), F(KIND_INT, most_sampled),
+    F(KIND_INT, most_worded), F(KIND_INT, most_sampled), F(KIND_INT, most_pending),
     F(KIND_TEXT, opening), F(KIND_TEXTS, lexemes), F(KIND_TEXTS, idfs), F(KIND_UUIDS, ids),
     END_FIELDS,
 };
 /* clang-format on */
 
 COLUMNS(lexeme, query, holding, sampled);
-COLUMNS(candidate, id, created_us, cosine, weight, covered, shared, differing, mismatch, matching);
+COLUMNS(candidate, id, created_us, cosine, weight, covered, shared, differing, mismatch, matching,
+        pending);
 COLUMNS(vectors, n);
 COLUMNS(other, dim);
 COLUMNS(entry, id);
@@ -236,6 +238,13 @@ static void take_hits(struct call *c, struct finding *f, const struct rows *r)
     fusion_rank(f->hits, f->count, f->regime_penalty ? strtod(f->regime_penalty, NULL) : 0);
 }
 
+/* The entries that were not compared by meaning because they have no vector of the service yet. */
+static int64_t left_out(struct call *c, const struct finding *f, const struct rows *r)
+{
+    const bool own = f->direction && strcmp(f->space, embedder_space(c->loop).model) == 0;
+    return own && rows_count(r) ? row_int(r, 0, &candidate.pending, 0) : 0;
+}
+
 /* Nothing was compared: perhaps the caller's vector has a dimension that its model has not. */
 static enum err check_dim(struct call *c, const struct finding *f)
 {
@@ -287,10 +296,12 @@ enum err finding_run(struct call *c, struct finding *f)
     f->most_followed = MOST_FOLLOWED;
     f->most_worded = MOST_WORDED;
     f->most_sampled = MOST_SAMPLED;
+    f->most_pending = MOST_PENDING;
     if (f->words)
         TRY(weigh_words(c, f));
     TRY(find_candidates(c, f, &r));
     take_hits(c, f, r);
+    f->pending = left_out(c, f, r);
     if (f->given)
         TRY(check_dim(c, f));
     return take_entries(c, f);

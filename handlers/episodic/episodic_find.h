@@ -31,10 +31,11 @@ struct finding {
     size_t count;
     struct found *found;
     struct texts ids;
-    bool exact; /* every vector that may be found was compared */
+    bool exact;      /* every vector that may be found was compared */
+    int64_t pending; /* entries that could not be compared, because they have no vector yet */
 
     /* for the statements, and what they gave */
-    int64_t width, most_compared, most_near, most_followed, most_worded, most_sampled;
+    int64_t width, most_compared, most_near, most_followed, most_worded, most_sampled, most_pending;
     const char *opening;
     struct texts lexemes, idfs;
     const struct rows *candidates, *entries;

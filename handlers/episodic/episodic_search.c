@@ -131,9 +131,7 @@ static enum err look_like_text(struct call *c, struct search *s, const char *tex
     enum err err = finding_embed(c, &s->finding, text);
     if (err == ERR_EMBEDDER_UNAVAILABLE)
         return without_embedder(s, "embedder_unavailable");
-    TRY(err);
-    episodes_embed_pending(c);
-    return OK;
+    return err;
 }
 
 static enum err read_like(struct call *c, const struct search_in *in, struct rows **r)
@@ -144,15 +142,10 @@ static enum err read_like(struct call *c, const struct search_in *in, struct row
     return OK;
 }
 
-/* An entry that waits for its vector may get it now. */
 static enum err look_like_entry(struct call *c, struct search *s, const struct search_in *in)
 {
     struct rows *r;
     TRY(read_like(c, in, &r));
-    if (s->by_meaning && !row_text(r, 0, &finding_like_row.direction)) {
-        episodes_embed_pending(c);
-        TRY(read_like(c, in, &r));
-    }
     if (s->by_words)
         s->finding.words = row_text(r, 0, &finding_like_row.question);
     if (!s->by_meaning)
@@ -196,7 +189,7 @@ static void put_found(struct buf *out, const struct search_in *in, const struct 
     buf_json_string(out, s->by_meaning ? f->space : NULL);
     buf_fmt(out, ",\"exact\":%s,\"degraded\":", !s->by_meaning ? "null" : f->exact ? "true" : "false");
     buf_json_string(out, s->degraded);
-    buf_text(out, ",\"items\":[");
+    buf_fmt(out, ",\"pending\":%lld,\"items\":[", (long long)f->pending);
     for (size_t i = 0; i < f->ids.count; i++) {
         if (i)
             buf_char(out, ',');
@@ -222,6 +215,7 @@ static enum err episodic_search(struct call *c)
     if (strcmp(in->record, "true") == 0)
         TRY(record(c, in, &s, &retrieval_id));
     put_found(reply_json(c, 200), in, &s, retrieval_id);
+    c->reply.no_store = s.finding.pending > 0;
     return OK;
 }
 

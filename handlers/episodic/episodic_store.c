@@ -8,13 +8,11 @@
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/row.h"
+#include "server/backfill.h"
 #include "server/embedder.h"
 #include "server/id.h"
 
-enum {
-    STORE_TRIES = 3,   /* of entries that others delete while they are stored again */
-    PENDING_MOST = 16, /* that are embedded in passing */
-};
+enum { STORE_TRIES = 3 }; /* of entries that others delete while they are stored again */
 
 /* clang-format off */
 #define R(kind, member, ...) FIELD(FROM_BODY, kind, struct regime_in, member, __VA_ARGS__)
@@ -44,23 +42,19 @@ const struct field episode_fields[] = {
 
 /* What the statements take. */
 struct store_params {
-    const char *entries, *vectors, *as_of, *model;
+    const char *entries, *as_of;
     struct texts hashes;
-    int64_t limit, dim;
 };
 #define P(kind, member) FIELD(COMPUTED, kind, struct store_params, member)
 static const struct field param_fields[] = {
-    P(KIND_TEXT, entries), P(KIND_TEXT, vectors), P(KIND_TIME, as_of), P(KIND_LINE, model), P(KIND_TEXTS, hashes), P(KIND_INT, limit), P(KIND_INT, dim),
+    P(KIND_TEXT, entries), P(KIND_TIME, as_of), P(KIND_TEXTS, hashes),
     END_FIELDS,
 };
 /* clang-format on */
 
 COLUMNS(stored, id, embedding_status, _hash, _pending);
-COLUMNS(waiting, id, question, answer);
 QUERY(episode_known, EPISODE_KNOWN, param_fields, READS(stored));
 QUERY(episode_store, EPISODE_STORE, param_fields, READS(stored));
-QUERY(episode_fill, EPISODE_FILL, param_fields);
-QUERY(episode_pending, EPISODE_PENDING, param_fields, READS(waiting));
 
 /* ---- checks ---- */
 
@@ -149,14 +143,12 @@ static enum err find_known(struct call *c, struct arena *arena, struct episode *
     return OK;
 }
 
-enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count,
-                          bool *embedded)
+enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count)
 {
     const struct embedder_space own = embedder_space(c->loop);
     const char **texts = arena_alloc(arena, count * sizeof *texts);
     struct episode **bare = arena_alloc(arena, count * sizeof *bare);
     size_t n = 0;
-    *embedded = false;
     TRY(find_known(c, arena, list, count));
     for (size_t i = 0; i < count; i++)
         if (!list[i].known && !list[i].vector) {
@@ -170,10 +162,10 @@ enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *l
     if (err == ERR_EMBEDDER_UNAVAILABLE)
         return OK;
     TRY(err);
+    backfill_embedder_works();
     for (size_t i = 0; i < n; i++) {
         if (!embedder_took(vectors + i * own.dim, own.dim))
             continue;
-        *embedded = true;
         bare[i]->vector = vectors + i * own.dim;
         bare[i]->dim = own.dim;
         bare[i]->model = own.model;
@@ -282,6 +274,14 @@ static enum err store_missing(struct call *c, struct arena *arena, struct episod
     return OK;
 }
 
+/* Entries that are pending, these or others of the owner, are embedded in the background. */
+static void note_pending(struct call *c, const struct episode *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        c->left_pending |= row_bool(list[i].rows, list[i].row, &stored._pending) ||
+                           strcmp(episode_status(&list[i]), "pending") == 0;
+}
+
 /* An entry that is neither new nor there is being stored by another request, whose end the statement has
  * waited for: now it can be seen. */
 enum err episodes_store(struct call *c, struct arena *arena, struct episode *list, size_t count)
@@ -290,8 +290,10 @@ enum err episodes_store(struct call *c, struct arena *arena, struct episode *lis
         if (!list[i].known)
             list[i].rows = NULL;
     for (int i = 0; i < STORE_TRIES; i++) {
-        if (!missing(arena, list, count).count)
+        if (!missing(arena, list, count).count) {
+            note_pending(c, list, count);
             return OK;
+        }
         TRY(store_missing(c, arena, list, count));
         if (missing(arena, list, count).count)
             TRY(find_known(c, arena, list, count));
@@ -300,11 +302,6 @@ enum err episodes_store(struct call *c, struct arena *arena, struct episode *lis
 }
 
 /* ---- what it has become ---- */
-
-bool episode_saw_pending(const struct episode *e)
-{
-    return row_bool(e->rows, e->row, &stored._pending);
-}
 
 const char *episode_id(const struct episode *e)
 {
@@ -319,66 +316,4 @@ const char *episode_status(const struct episode *e)
 void episode_json(struct buf *out, const struct episode *e)
 {
     rows_json(out, e->rows, e->row);
-}
-
-/* ---- those that wait for a vector ---- */
-
-static enum err fill_tx(struct call *c, void *params)
-{
-    return query_run(c, &episode_fill, params);
-}
-
-static enum err fill(struct call *c, struct arena *arena, const char *const *ids, const float *vectors,
-                     size_t count)
-{
-    const struct embedder_space own = embedder_space(c->loop);
-    struct buf out = { .arena = arena };
-    buf_char(&out, '[');
-    for (size_t i = 0; i < count; i++) {
-        buf_text(&out, i ? ",{" : "{");
-        put_text(&out, "id", ids[i]);
-        put_vector(&out, vectors + i * own.dim, own.dim);
-        buf_char(&out, '}');
-    }
-    buf_char(&out, ']');
-    struct store_params params = { .vectors = buf_string(&out), .model = own.model, .dim = (int64_t)own.dim };
-    return query_tx_aside(c, fill_tx, &params);
-}
-
-static enum err embed_pending(struct call *c, struct arena *arena)
-{
-    const struct store_params params = { .limit = PENDING_MOST };
-    const char *texts[PENDING_MOST], *ids[PENDING_MOST];
-    struct rows *r;
-    TRY(query_rows(c, &episode_pending, &params, arena, &r));
-    const size_t count = (size_t)rows_count(r);
-    if (!count)
-        return OK;
-    for (size_t i = 0; i < count; i++) {
-        ids[i] = row_text(r, (int)i, &waiting.id);
-        texts[i] = episode_embed_text(arena, row_text(r, (int)i, &waiting.question),
-                                      row_text(r, (int)i, &waiting.answer));
-    }
-    float *vectors = arena_alloc(arena, count * embedder_space(c->loop).dim * sizeof *vectors);
-    TRY(embedder_embed(&c->task, texts, count, vectors));
-    const size_t dim = embedder_space(c->loop).dim;
-    size_t taken = 0;
-    for (size_t i = 0; i < count; i++)
-        if (embedder_took(vectors + i * dim, dim)) {
-            ids[taken] = ids[i];
-            memmove(vectors + taken++ * dim, vectors + i * dim, dim * sizeof *vectors);
-        }
-    if (taken < count)
-        embedder_fill_refused(&c->task);
-    return taken ? fill(c, arena, ids, vectors, taken) : OK;
-}
-
-void episodes_embed_pending(struct call *c)
-{
-    const struct problem kept = c->problem;
-    struct arena step = { 0 };
-    if (embedder_fills(&c->task))
-        (void)!embed_pending(c, &step);
-    arena_release(&step);
-    c->problem = kept;
 }

@@ -143,8 +143,9 @@ static struct recall_shown put_recall(struct buf *text, const struct recall *rec
     if (room <= between)
         return (struct recall_shown){ 0 };
     const size_t most = room - between < RECALL_TOKENS ? room - between : RECALL_TOKENS;
-    struct recall_shown shown = recall_text(&section, recall->items, recall->count, &recall->evidence, most);
-    if (!shown.items)
+    struct recall_shown shown =
+        recall_text(&section, recall->items, recall->count, &recall->evidence, recall->left_out, most);
+    if (!section.len)
         return shown;
     if (between)
         buf_char(text, '\n');

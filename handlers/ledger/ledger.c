@@ -9,7 +9,6 @@
 #include "core/ledger/situation.h"
 #include "handlers/kit/row.h"
 #include "handlers/ledger/trade_row.h"
-#include "handlers/recall/situation.h"
 #include "server/dispatch/query.h"
 #include "server/id.h"
 
@@ -266,9 +265,7 @@ enum err ledger_store(struct ledger *l, bool *stored)
     struct rows *r;
     TRY(query_rows(l->c, &tick_write, &params, arena, &r));
     *stored = rows_count(r) == 1;
-    if (*stored && l->opened.len && !l->c->route->lines)
-        situations_embed_later(
-            l->c, &(struct situations_scope){ .id = l->id, .skill_id = l->skill_id, .version = l->version });
+    l->c->left_pending |= *stored && l->opened.len;
     return OK;
 }
 

@@ -9,6 +9,7 @@
 #include "handlers/kit/fields.h"
 #include "handlers/kit/row.h"
 #include "handlers/routes.h"
+#include "server/backfill.h"
 #include "server/dispatch/query.h"
 #include "server/embedder.h"
 
@@ -20,7 +21,6 @@
 enum {
     MOST_COMPARED = 20000,
     MOST_WORDED = 2000, /* whose words are looked at where there is no embedder: 30 µs each */
-    MOST_FILLED = 32,   /* that are embedded before they are compared: a tenth of a second or two */
     OTHERS_MOST = 200,
 };
 
@@ -212,7 +212,22 @@ static void take_items(struct call *c, struct recall *r, const struct rows *rows
     r->evidence = recall_weigh(r->items, r->count, millionths(r->min_similarity));
 }
 
-/* Embeds the query and what waits for a vector, compares, weighs. */
+/* Words are compared without vectors, so nothing is left out then. */
+static void note_left_out(struct call *c, struct recall *r)
+{
+    if (r->degraded || !rows_count(r->rows))
+        return;
+    r->left_out = row_int(r->rows, 0, &past.pending, 0);
+    if (!r->left_out)
+        return;
+    c->reply.no_store = true;
+    backfill_ask(&(struct backfill_situations){ .owner = c->owner,
+                                                .skill_id = r->scope.skill_id,
+                                                .version = r->scope.version,
+                                                .deployment_id = r->scope.skill ? NULL : r->scope.id });
+}
+
+/* Embeds the query, compares, weighs. */
 static enum err run(struct call *c, struct recall *r)
 {
     struct rows *rows;
@@ -221,10 +236,9 @@ static enum err run(struct call *c, struct recall *r)
         r->degraded = "embedder_unavailable";
     else
         TRY(err);
-    if (!r->degraded)
-        TRY(situations_embed_pending(c, &r->scope, r->as_of, MOST_FILLED));
     TRY(find(c, r, &rows));
     take_items(c, r, rows);
+    note_left_out(c, r);
     return OK;
 }
 
@@ -330,7 +344,7 @@ static void put_answer(struct call *c, const struct recall_in *in, const struct 
 {
     struct buf text = { .arena = &c->arena }, *out = reply_json(c, 200);
     const struct recall_shown shown =
-        recall_text(&text, r->items, r->count, &r->evidence, (size_t)in->max_tokens);
+        recall_text(&text, r->items, r->count, &r->evidence, r->left_out, (size_t)in->max_tokens);
     buf_char(out, '{');
     buf_json_key(out, "deployment_id");
     buf_json_string(out, in->id);

@@ -69,11 +69,7 @@ static enum err store_tx(struct call *c, void *arg)
 
 enum err research_store(struct call *c, struct research_in *in)
 {
-    bool embedded;
     TRY(episode_check(c, &in->entry, &c->arena, &in->episode));
-    TRY(episodes_prepare(c, &c->arena, &in->episode, 1, &embedded));
-    TRY(query_tx(c, store_tx, in));
-    if (embedded && episode_saw_pending(&in->episode))
-        episodes_embed_pending(c);
-    return OK;
+    TRY(episodes_prepare(c, &c->arena, &in->episode, 1));
+    return query_tx(c, store_tx, in);
 }

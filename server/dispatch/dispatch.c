@@ -9,6 +9,7 @@
 #include "core/base/hash.h"
 #include "core/base/time_text.h"
 #include "db/db.h"
+#include "server/backfill.h"
 #include "server/call.h"
 #include "server/config.h"
 #include "server/coro.h"
@@ -206,8 +207,8 @@ static void run_coroutine(void *arg)
     }
     arena_run_hooks(&c->arena); /* rows are not kept for as long as the reply is sent */
     call_answer(c, err);
-    if (err == OK && c->afterwards && exchange_is_quiet(c->exchange))
-        c->afterwards(c);
+    if (c->left_pending)
+        backfill_found();
     exchange_release(c->exchange);
 }
 
@@ -274,7 +275,8 @@ static void tag(struct call *c)
 {
     struct reply *r = &c->reply;
     const struct exchange *x = c->exchange;
-    if ((x->method != GET && x->method != HEAD) || r->status != 200 || c->route->role == ROLE_PUBLIC)
+    if ((x->method != GET && x->method != HEAD) || r->status != 200 || r->no_store ||
+        c->route->role == ROLE_PUBLIC)
         return;
     r->etag = quoted_hex(&c->arena, hash_bytes(r->body.data, r->body.len, HASH_SEED));
     if (etag_matches(x->headers.if_none_match, r->etag)) {

@@ -19,36 +19,44 @@ static void require(const struct query *q, bool good, const char *what)
     abort();
 }
 
-static const char *param_value(const struct call *c, const struct param *p, const void *in,
+static const char *param_value(const struct task *t, const char *now, const struct param *p, const void *in,
                                struct arena *arena)
 {
     switch (p->source) {
     case PARAM_OWNER:
-        return c->owner;
+        return t->owner;
     case PARAM_NEW_ID:
         return id_new(arena);
     case PARAM_NOW:
-        return c->now;
+        return now;
     case PARAM_REQUEST_ID:
-        return c->request_id;
+        return t->id;
     case PARAM_FIELD:
         break;
     }
     return field_ref_value(&p->field, in, arena);
 }
 
-static const char *const *param_values(const struct call *c, const struct query *q, const void *in,
-                                       struct arena *arena)
+static const char *const *param_values(const struct task *t, const char *now, const struct query *q,
+                                       const void *in, struct arena *arena)
 {
     require(q, q->plan->params, "is run, but was never checked");
     const int count = q->statement->param_count;
     const char **values = arena_alloc(arena, (size_t)(count + 1) * sizeof *values);
     for (int i = 0; i < count; i++)
-        values[i] = param_value(c, &q->plan->params[i], in, arena);
+        values[i] = param_value(t, now, &q->plan->params[i], in, arena);
     return values;
 }
 
 /* ---- handlers that wait ---- */
+
+static enum err rows_of(struct task *t, const char *now, const struct query *q, const void *in,
+                        struct arena *arena, struct rows **rows)
+{
+    TRY(db_values(t, q->statement, param_values(t, now, q, in, arena), arena, rows));
+    rows_bind(*rows, &q->plan->map);
+    return OK;
+}
 
 enum err query_rows(struct call *c, const struct query *q, const void *in, struct arena *arena,
                     struct rows **rows)
@@ -58,11 +66,13 @@ enum err query_rows(struct call *c, const struct query *q, const void *in, struc
                   q->name, c->route->path);
         return ERR_INTERNAL;
     }
-    if (!arena)
-        arena = &c->arena;
-    TRY(db_values(&c->task, q->statement, param_values(c, q, in, arena), arena, rows));
-    rows_bind(*rows, &q->plan->map);
-    return OK;
+    return rows_of(&c->task, c->now, q, in, arena ? arena : &c->arena, rows);
+}
+
+enum err query_task_rows(struct task *t, const struct query *q, const void *in, struct arena *arena,
+                         struct rows **rows)
+{
+    return rows_of(t, NULL, q, in, arena, rows);
 }
 
 enum err query_one(struct call *c, const struct query *q, const void *in, struct arena *arena,
@@ -203,7 +213,7 @@ static enum err send_route(struct call *c, const struct query *q)
 {
     struct sent *sent = arena_alloc(&c->arena, sizeof *sent);
     *sent = (struct sent){ .request.done = route_done, .call = c };
-    return db_send(&c->task, &sent->request, q->statement, param_values(c, q, c->in, &c->arena));
+    return db_send(&c->task, &sent->request, q->statement, param_values(&c->task, c->now, q, c->in, &c->arena));
 }
 
 enum err query_route(struct call *c)
@@ -249,10 +259,4 @@ enum err query_tx(struct call *c, enum err (*fn)(struct call *c, void *arg), voi
 {
     struct tx tx = { c, fn, arg };
     return db_tx(&c->task, db_in_tx(&c->task) ? run_tx : run_and_settle, &tx);
-}
-
-enum err query_tx_aside(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg)
-{
-    struct tx tx = { c, fn, arg };
-    return db_tx(&c->task, run_tx, &tx);
 }

@@ -54,6 +54,9 @@ enum err query_rows(struct call *c, const struct query *q, const void *in, struc
 enum err query_one(struct call *c, const struct query *q, const void *in, struct arena *arena,
                    struct rows **rows) must_check;
 enum err query_run(struct call *c, const struct query *q, const void *in) must_check;
+/* The same for a task that works for no request; its queries must not take `now`. */
+enum err query_task_rows(struct task *t, const struct query *q, const void *in, struct arena *arena,
+                         struct rows **rows) must_check;
 /* The rows become the answer, by the statement's shape: one object (or 404), a page, or no content (also when
  * `status` is 204). */
 enum err query_reply(struct call *c, int status, const struct query *q, const void *in) must_check;
@@ -62,8 +65,6 @@ enum err query_reply(struct call *c, int status, const struct query *q, const vo
  * Idempotency-Key, if fn has made the reply. Inside another transaction fn is part of that one. For handlers
  * that wait. */
 enum err query_tx(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg) must_check;
-/* The same for work that the reply is not about. */
-enum err query_tx_aside(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg) must_check;
 
 /* ERR_NOT_FOUND that says what: "there is no lesson 0192...". */
 enum err query_missing(struct call *c, const struct query *q, const void *in) must_check;

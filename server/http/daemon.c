@@ -350,7 +350,6 @@ void http_run(struct http *h)
 void http_drain(struct http *h)
 {
     h->draining = true;
-    quiet_end(h);
     int fd = MHD_quiesce_daemon(h->mhd);
     if (fd >= 0)
         close(fd);
@@ -359,6 +358,11 @@ void http_drain(struct http *h)
 int http_in_flight(const struct http *h)
 {
     return h->in_flight;
+}
+
+int http_working(const struct http *h)
+{
+    return h->working;
 }
 
 void http_abandon(struct http *h)

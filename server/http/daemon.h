@@ -16,6 +16,8 @@ int64_t http_wait_us(struct http *h);
 void http_drain(struct http *h);
 /* Requests that are being worked on or sent. */
 int http_in_flight(const struct http *h);
+/* Requests that are being worked on. */
+int http_working(const struct http *h);
 /* Ends what tasks still wait for with ERR_SHUTTING_DOWN; run a last turn to send the replies, then close. */
 void http_abandon(struct http *h);
 /* Ends all connections. Coroutines that wait for the database end when that is closed, and then http_close

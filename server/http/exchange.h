@@ -29,6 +29,7 @@ struct reply {
     enum err error; /* that it reports; OK: none */
     bool replayed;  /* the stored response of an earlier request */
     bool close;     /* the connection is not to be used again */
+    bool no_store;  /* it lacks something that will be there soon: no ETag, no cache */
     bool by_accept; /* another Accept header would have got another reply */
 };
 
@@ -132,9 +133,5 @@ void exchange_stream_end(struct exchange *x, enum err err);
 
 /* The next line of a bulk body: see body_line in server/call.h. */
 enum err exchange_line(struct exchange *x, char **line, size_t *len, int64_t *number) must_check;
-
-/* Waits, when the reply has been given, until the loop has had nothing else to do for a while. False: it
- * never had, the service stops, or another task waits for that already. */
-bool exchange_is_quiet(struct exchange *x);
 
 #endif

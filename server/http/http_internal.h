@@ -22,7 +22,6 @@ struct http {
     bool wanted;         /* there is something for the daemon to do in this turn */
     int64_t ran_us;      /* when the daemon ran last */
     int64_t begun;       /* requests since the start */
-    struct quiet *quiet; /* the one that waits until there is nothing else to do */
 };
 
 /* exchange.c */
@@ -32,9 +31,6 @@ void exchange_set_state(struct exchange *x, enum exchange_state state);
 void exchange_restart_timer(struct exchange *x);
 /* The daemon is done with it. */
 void exchange_closed(struct exchange *x);
-
-/* quiet.c: ends that waiting, because the service stops. */
-void quiet_end(struct http *h);
 
 /* headers.c */
 void headers_read(struct exchange *x);

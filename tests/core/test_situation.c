@@ -207,7 +207,7 @@ START_TEST(the_section_is_as_in_the_golden_file)
     const struct recall_item *items = found();
     const struct recall_evidence e = recall_weigh(items, 3, 300000);
     struct buf out = { .arena = &arena };
-    const struct recall_shown shown = recall_text(&out, items, 3, &e, 100000);
+    const struct recall_shown shown = recall_text(&out, items, 3, &e, 0, 100000);
     ck_assert_str_eq(buf_string(&out), unit_file(&arena, "situation/section.md"));
     ck_assert_uint_eq(shown.tokens, tokens_estimate(out.data, out.len));
     ck_assert_uint_eq(shown.items, 3);
@@ -222,7 +222,7 @@ START_TEST(the_budget_holds_whatever_it_is)
     size_t seen = 0;
     for (size_t max = 0; max < 1000; max++) {
         struct buf out = { .arena = &arena };
-        const struct recall_shown shown = recall_text(&out, items, 3, &e, max);
+        const struct recall_shown shown = recall_text(&out, items, 3, &e, 0, max);
         ck_assert_uint_le(shown.tokens, max);
         ck_assert_uint_eq(shown.tokens, tokens_estimate(out.data ? out.data : "", out.len));
         ck_assert((shown.items == 0) == (out.len == 0));
@@ -240,7 +240,7 @@ static const char *section_within(size_t max_tokens)
     const struct recall_item *items = found();
     const struct recall_evidence e = recall_weigh(items, 3, 300000);
     struct buf out = { .arena = &arena };
-    (void)recall_text(&out, items, 3, &e, max_tokens);
+    (void)recall_text(&out, items, 3, &e, 0, max_tokens);
     return out.len ? strstr(buf_string(&out), "\n- ") + 1 : "";
 }
 
@@ -263,8 +263,28 @@ START_TEST(no_section_without_situations)
 {
     const struct recall_evidence e = { 0 };
     struct buf out = { .arena = &arena };
-    ck_assert_uint_eq(recall_text(&out, NULL, 0, &e, 1000).tokens, 0);
+    ck_assert_uint_eq(recall_text(&out, NULL, 0, &e, 0, 1000).tokens, 0);
     ck_assert_uint_eq(out.len, 0);
+    arena_release(&arena);
+}
+END_TEST
+
+START_TEST(a_section_says_how_many_could_not_be_looked_at_yet)
+{
+    static const char some[] = "(7 past situations are not indexed yet and were left out)\n",
+                      one[] = "(1 past situation is not indexed yet and was left out)\n";
+    const struct recall_item *items = found();
+    const struct recall_evidence e = recall_weigh(items, 3, 300000);
+    for (size_t max = 0; max < 1000; max++) {
+        struct buf out = { .arena = &arena };
+        const struct recall_shown shown = recall_text(&out, items, 3, &e, 7, max);
+        ck_assert_uint_le(shown.tokens, max);
+        ck_assert_uint_eq(shown.tokens, tokens_estimate(out.data ? out.data : "", out.len));
+        ck_assert_msg(!out.len || strstr(buf_string(&out), some), "%zu tokens: %s", max, buf_string(&out));
+    }
+    struct buf alone = { .arena = &arena };
+    ck_assert_uint_eq(recall_text(&alone, NULL, 0, &e, 1, 100).items, 0);
+    ck_assert_str_eq(buf_string(&alone), arena_fmt(&arena, "## Similar past situations\n%s", one));
     arena_release(&arena);
 }
 END_TEST
@@ -279,7 +299,7 @@ START_TEST(foreign_text_stays_in_its_quotes)
         one.outcome.exit_reason = foreign[i];
         const struct recall_evidence e = recall_weigh(&one, 1, 0);
         struct buf out = { .arena = &arena };
-        (void)recall_text(&out, &one, 1, &e, 1000);
+        (void)recall_text(&out, &one, 1, &e, 0, 1000);
         const char *text = buf_string(&out);
         size_t lines = 0, quotes = 0;
         for (const char *p = text; *p; p++) {
@@ -312,5 +332,5 @@ UNIT_MAIN("situation", summaries_are_as_in_the_golden_file, the_weekday_is_that_
           the_effective_sample_is_the_square_of_the_sum_by_the_sum_of_squares,
           without_weight_there_is_no_evidence, the_section_is_as_in_the_golden_file,
           the_budget_holds_whatever_it_is, in_a_small_budget_the_first_is_told_in_fewer_words,
-          no_section_without_situations, foreign_text_stays_in_its_quotes,
+          no_section_without_situations, a_section_says_how_many_could_not_be_looked_at_yet, foreign_text_stays_in_its_quotes,
           an_outcome_is_net_of_fees_and_relative_to_the_size_at_entry)

@@ -13,6 +13,8 @@ static const struct {
     const char *statement, *reason;
 } unowned[] = {
     { "key_list", "finds out who the owner is; its rows never become an answer" },
+    { "backfill_owner", "finds the owners that the background job works for; no answer shows them" },
+    { "backfill_count", "a number over all owners, for the metrics of the service" },
 };
 
 /* Owned statements that show nothing and change nothing even for the owner, and why. */
@@ -142,6 +144,11 @@ static const struct given {
     { "most_followed", 0, "1000", "1000" },
     { "most_worded", 0, "100", "100" },
     { "most_sampled", 0, "100", "100" },
+    { "most_pending", 0, "100", "100" },
+    { "skipped", 0, "{}", "{}" },
+    { "after", 0, "", "" },
+    { "situations", 0, "true", "true" },
+    { "most", 0, "100", "100" },
     { "min_similarity", 0, "0.1", "0" },
     { "query", 0, "{}", "{}" },
     { "filters", 0, "{}", "{}" },

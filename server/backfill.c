@@ -1,0 +1,546 @@
+/* The vectors that are pending, made in the background by one job of the process.
+ *
+ * The job goes from owner to owner and gives each a few batches at a time, so that nobody waits behind a
+ * large upload of another. It holds no connection while it embeds, and lets requests go first, but never for
+ * longer than MOST_YIELDS pauses. What fails is tried again after a pause that doubles; a text that the
+ * embedder refuses is left out for REFUSED_US and holds up nothing else. */
+#include "server/backfill.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/base/vector.h"
+#include "server/config.h"
+#include "server/coro.h"
+#include "server/dispatch/query.h"
+#include "server/embedder.h"
+#include "server/http/daemon.h"
+#include "server/log.h"
+#include "server/metrics.h"
+
+enum {
+    BATCH = 16,         /* texts that are embedded and stored at once */
+    BATCHES = 4,        /* of an owner, before it is another's turn */
+    MOST_YIELDS = 10,   /* pauses for requests before each batch */
+    MOST_REFUSED = 256, /* texts that are known to be refused */
+    MOST_ASKED = 64,    /* recalls whose situations are asked for; what is beyond, the next recall asks for */
+    MOST_COUNTED = 100000,
+};
+
+#define YIELD_US   (INT64_C(10) * 1000)
+#define COUNT_US   (INT64_C(10) * 1000 * 1000) /* between two counts of a long run */
+#define LOOK_US    (INT64_C(600) * 1000 * 1000) /* what other instances have left is found at this pace */
+#define REFUSED_US LOOK_US
+#define FIRST_RETRY_US (INT64_C(250) * 1000)
+#define MOST_RETRY_US  (INT64_C(30) * 1000 * 1000)
+
+/* What the statements take. */
+struct params {
+    const char *after, *situations, *model, *vectors, *id, *skill_id, *version;
+    struct texts skipped;
+    int64_t limit, dim, most;
+};
+
+/* clang-format off */
+#define P(kind, member) FIELD(COMPUTED, kind, struct params, member)
+static const struct field param_fields[] = {
+    P(KIND_TEXT, after), P(KIND_BOOL, situations), P(KIND_LINE, model), P(KIND_TEXT, vectors), P(KIND_UUID, id), P(KIND_LINE, skill_id),
+    P(KIND_LINE, version), P(KIND_UUIDS, skipped), P(KIND_INT, limit), P(KIND_INT, dim), P(KIND_INT, most),
+    END_FIELDS,
+};
+/* clang-format on */
+
+COLUMNS(next, owner);
+COLUMNS(counted, pending);
+COLUMNS(waiting, id, text);
+QUERY(next_owner, BACKFILL_OWNER, param_fields, READS(next));
+QUERY(count_pending, BACKFILL_COUNT, param_fields, READS(counted));
+QUERY(episodes, BACKFILL_EPISODES, param_fields, READS(waiting));
+QUERY(episodes_store, BACKFILL_EPISODES_STORE, param_fields);
+QUERY(situations, BACKFILL_SITUATIONS, param_fields, READS(waiting));
+QUERY(situations_asked, BACKFILL_SITUATIONS_ASKED, param_fields, READS(waiting));
+QUERY(situations_store, SITUATIONS_STORE, param_fields);
+
+/* What has vectors: how the next rows are found, and how their vectors are stored. */
+struct source {
+    const struct query *pending, *store;
+};
+static const struct source episode_source = { &episodes, &episodes_store };
+static const struct source situation_source = { &situations, &situations_store };
+static const struct source asked_source = { &situations_asked, &situations_store };
+
+struct refused {
+    char id[37];
+    int64_t until_us;
+};
+
+/* What ends a pause early. */
+enum ends { BY_TIME, BY_WORK, BY_EMBEDDER };
+
+struct backfill {
+    struct task task;
+    struct problem problem;
+    struct loop *loop;
+    bool situations; /* all that are pending are embedded, not only those that were asked for */
+    bool running, stopping;
+    struct timer start;
+
+    struct task_wait pause;
+    struct timer timer;
+    enum ends ends;
+    int64_t retry_us; /* 0: nothing has failed */
+
+    struct refused refused[MOST_REFUSED]; /* the oldest first */
+    size_t refused_count;
+    int64_t counted_us; /* when the pending were counted; 0: not in this run */
+    int64_t embedded, left_out, begun_us; /* of this run */
+
+    /* What other loops say. */
+    struct watch said; /* an eventfd */
+    atomic_bool found, works;
+    pthread_mutex_t lock;
+    struct arena asked_arena; /* the rest: under the lock */
+    struct backfill_situations asked[MOST_ASKED];
+    size_t asked_count;
+};
+
+static struct backfill *job; /* NULL: there is none */
+
+/* ---- what other loops say ---- */
+
+static void say(atomic_bool *what)
+{
+    if (!atomic_exchange(what, true))
+        (void)!eventfd_write(job->said.fd, 1);
+}
+
+void backfill_found(void)
+{
+    if (job)
+        say(&job->found);
+}
+
+void backfill_embedder_works(void)
+{
+    if (job)
+        say(&job->works);
+}
+
+static bool is_asked(const struct backfill *b, const struct backfill_situations *s)
+{
+    for (size_t i = 0; i < b->asked_count; i++) {
+        const struct backfill_situations *a = &b->asked[i];
+        if (strcmp(a->owner, s->owner) == 0 && strcmp(a->skill_id, s->skill_id) == 0 &&
+            strcmp(a->version, s->version) == 0 && !a->deployment_id == !s->deployment_id &&
+            (!a->deployment_id || strcmp(a->deployment_id, s->deployment_id) == 0))
+            return true;
+    }
+    return false;
+}
+
+void backfill_ask(const struct backfill_situations *s)
+{
+    struct backfill *b = job;
+    if (!b)
+        return;
+    pthread_mutex_lock(&b->lock);
+    if (!b->situations && b->asked_count < MOST_ASKED && !is_asked(b, s))
+        b->asked[b->asked_count++] = (struct backfill_situations){
+            .owner = arena_text(&b->asked_arena, s->owner),
+            .skill_id = arena_text(&b->asked_arena, s->skill_id),
+            .version = arena_text(&b->asked_arena, s->version),
+            .deployment_id = s->deployment_id ? arena_text(&b->asked_arena, s->deployment_id) : NULL,
+        };
+    pthread_mutex_unlock(&b->lock);
+    say(&b->found);
+}
+
+/* ---- pauses ---- */
+
+static void on_time(struct timer *t)
+{
+    task_wake(&container_of(t, struct backfill, timer)->pause, OK);
+}
+
+static bool pause_give_up(struct task_wait *w, enum err *why, bool even_writes)
+{
+    (void)why;
+    (void)even_writes;
+    struct backfill *b = container_of(w, struct backfill, pause);
+    loop_timer_off(b->loop, &b->timer);
+    return true;
+}
+
+static bool is_over(struct backfill *b)
+{
+    return (b->ends == BY_WORK && (b->found || b->works)) || (b->ends == BY_EMBEDDER && b->works);
+}
+
+static void on_said(struct watch *w, uint32_t events)
+{
+    (void)events;
+    struct backfill *b = container_of(w, struct backfill, said);
+    eventfd_t value;
+    (void)!eventfd_read(w->fd, &value);
+    if (b->task.wait == &b->pause && is_over(b)) {
+        loop_timer_off(b->loop, &b->timer);
+        task_wake(&b->pause, OK);
+    }
+}
+
+static enum err pause_for(struct backfill *b, int64_t us, enum ends ends)
+{
+    if (b->stopping)
+        return ERR_SHUTTING_DOWN;
+    b->ends = ends;
+    if (is_over(b))
+        return OK;
+    b->timer.fire = on_time;
+    b->pause = (struct task_wait){ .give_up = pause_give_up };
+    loop_timer(b->loop, &b->timer, us);
+    return task_wait(&b->task, &b->pause);
+}
+
+/* Requests go first, for a while. */
+static enum err yield_to_requests(struct backfill *b)
+{
+    for (int i = 0; i < MOST_YIELDS && http_working(b->loop->http); i++)
+        TRY(pause_for(b, YIELD_US, BY_TIME));
+    return b->stopping ? ERR_SHUTTING_DOWN : OK;
+}
+
+/* ---- refused texts ---- */
+
+static void forget_refused(struct backfill *b)
+{
+    size_t gone = 0;
+    while (gone < b->refused_count && b->refused[gone].until_us <= b->loop->now_us)
+        gone++;
+    b->refused_count -= gone;
+    memmove(b->refused, b->refused + gone, b->refused_count * sizeof *b->refused);
+}
+
+static struct texts refused_ids(const struct backfill *b, struct arena *arena)
+{
+    struct texts ids = { b->refused_count, arena_alloc(arena, (b->refused_count + 1) * sizeof *ids.items) };
+    for (size_t i = 0; i < b->refused_count; i++)
+        ids.items[i] = b->refused[i].id;
+    return ids;
+}
+
+static void remember_refused(struct backfill *b, const char *id)
+{
+    b->left_out++;
+    if (b->refused_count == MOST_REFUSED)
+        return;
+    struct refused *r = &b->refused[b->refused_count++];
+    snprintf(r->id, sizeof r->id, "%s", id);
+    r->until_us = b->loop->now_us + REFUSED_US;
+}
+
+/* ---- one batch ---- */
+
+static const char *vectors_json(struct backfill *b, struct arena *arena, const struct rows *r,
+                                const float *vectors, size_t dim, int64_t *refused)
+{
+    const size_t width = (size_t)vector_column(dim);
+    struct buf out = { .arena = arena };
+    buf_char(&out, '[');
+    for (int row = 0; row < rows_count(r); row++) {
+        const char *id = row_text(r, row, &waiting.id);
+        const float *v = vectors + (size_t)row * dim;
+        if (!embedder_took(v, dim)) {
+            remember_refused(b, id);
+            (*refused)++;
+            continue;
+        }
+        task_breathe(&b->task); /* a vector of 4,000 numbers takes a millisecond */
+        buf_fmt(&out, "%s{\"id\":\"%s\",\"width\":%zu,\"vector\":\"", out.len > 1 ? "," : "", id, width);
+        vector_text(&out, v, dim, width);
+        buf_text(&out, "\"}");
+    }
+    buf_char(&out, ']');
+    return buf_string(&out);
+}
+
+static enum err fill_batch(struct backfill *b, const struct source *source, struct params *p,
+                           struct arena *arena, bool *more)
+{
+    const struct embedder_space own = embedder_space(b->loop);
+    struct rows *r, *stored;
+    int64_t refused = 0;
+    forget_refused(b);
+    *more = false;
+    if (b->refused_count == MOST_REFUSED)
+        return OK; /* the rest follows when some of them may be tried again */
+    p->skipped = refused_ids(b, arena);
+    p->limit = BATCH;
+    p->model = own.model;
+    p->dim = (int64_t)own.dim;
+    TRY(query_task_rows(&b->task, source->pending, p, arena, &r));
+    const size_t count = (size_t)rows_count(r);
+    if (!count)
+        return OK;
+    const char **texts = arena_alloc(arena, count * sizeof *texts);
+    float *vectors = arena_alloc(arena, count * own.dim * sizeof *vectors);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = row_text(r, (int)i, &waiting.text);
+    TRY(embedder_embed(&b->task, texts, count, vectors));
+    p->vectors = vectors_json(b, arena, r, vectors, own.dim, &refused);
+    TRY(query_task_rows(&b->task, source->store, p, arena, &stored));
+    b->embedded += rows_count(stored);
+    metrics_backfill(b->loop->metrics, BACKFILL_EMBEDDED, rows_count(stored));
+    metrics_backfill(b->loop->metrics, BACKFILL_REFUSED, refused);
+    *more = count == BATCH && (rows_count(stored) || refused);
+    return OK;
+}
+
+static void use_arena(struct backfill *b, struct arena *arena)
+{
+    b->task.arena = arena;
+    b->problem = (struct problem){ .arena = arena };
+}
+
+/* Up to BATCHES of them; *more is set when there are others. */
+static enum err fill(struct backfill *b, const struct source *source, struct params *p, bool *more)
+{
+    bool others = true;
+    struct arena *outer = b->task.arena;
+    for (int i = 0; i < BATCHES && others; i++) {
+        struct arena step = { 0 };
+        TRY(yield_to_requests(b));
+        use_arena(b, &step);
+        enum err err = fill_batch(b, source, p, &step, &others);
+        use_arena(b, outer);
+        arena_release(&step);
+        TRY(err);
+    }
+    *more |= others;
+    return OK;
+}
+
+/* ---- all owners, once ---- */
+
+/* A failure that the next owner would meet too. */
+static bool concerns_all(enum err err)
+{
+    return err == ERR_SHUTTING_DOWN || err == ERR_EMBEDDER_UNAVAILABLE || err == ERR_DATABASE_UNAVAILABLE;
+}
+
+/* Another failure is that of one owner's rows: the others go on, and it is reported at the end. */
+static enum err note_failure(enum err err, enum err *failed)
+{
+    if (err != OK && concerns_all(err))
+        return err;
+    if (err != OK)
+        *failed = err;
+    return OK;
+}
+
+static enum err count(struct backfill *b, struct arena *arena, bool now)
+{
+    struct params p = { .situations = b->situations ? "true" : "false", .most = MOST_COUNTED };
+    struct rows *r;
+    if (!now && b->counted_us && b->loop->now_us - b->counted_us < COUNT_US)
+        return OK;
+    b->counted_us = b->loop->now_us;
+    TRY(query_task_rows(&b->task, &count_pending, &p, arena, &r));
+    metrics_backfill(b->loop->metrics, BACKFILL_PENDING, strtoll(row_text(r, 0, &counted.pending), NULL, 10));
+    return OK;
+}
+
+static size_t take_asked(struct backfill *b, struct arena *arena, struct backfill_situations *out)
+{
+    pthread_mutex_lock(&b->lock);
+    const size_t n = b->asked_count;
+    for (size_t i = 0; i < n; i++) {
+        const struct backfill_situations *a = &b->asked[i];
+        out[i] = (struct backfill_situations){
+            .owner = arena_text(arena, a->owner),
+            .skill_id = arena_text(arena, a->skill_id),
+            .version = arena_text(arena, a->version),
+            .deployment_id = a->deployment_id ? arena_text(arena, a->deployment_id) : NULL,
+        };
+    }
+    b->asked_count = 0;
+    arena_release(&b->asked_arena);
+    pthread_mutex_unlock(&b->lock);
+    return n;
+}
+
+/* What does not get its turn is asked for again: nobody else remembers it. */
+static enum err fill_asked(struct backfill *b, struct arena *arena, bool *more, enum err *failed)
+{
+    struct backfill_situations asked[MOST_ASKED];
+    const size_t n = take_asked(b, arena, asked);
+    enum err err = OK;
+    for (size_t i = 0; i < n; i++) {
+        struct params p = { .id = asked[i].deployment_id,
+                            .skill_id = asked[i].skill_id,
+                            .version = asked[i].version };
+        bool others = err != OK;
+        b->task.owner = asked[i].owner;
+        if (err == OK)
+            err = note_failure(fill(b, &asked_source, &p, &others), failed);
+        if (err != OK || others)
+            backfill_ask(&asked[i]);
+        *more |= others;
+    }
+    return err;
+}
+
+static enum err fill_owner(struct backfill *b, const char *owner, bool *more, enum err *failed)
+{
+    struct params p = { 0 };
+    b->task.owner = owner;
+    TRY(note_failure(fill(b, &episode_source, &p, more), failed));
+    return b->situations ? note_failure(fill(b, &situation_source, &p, more), failed) : OK;
+}
+
+static enum err fill_owners(struct backfill *b, struct arena *arena, bool *more, enum err *failed)
+{
+    struct params p = { .after = "", .situations = b->situations ? "true" : "false" };
+    struct rows *r;
+    for (;;) {
+        TRY(query_task_rows(&b->task, &next_owner, &p, arena, &r));
+        p.after = row_text(r, 0, &next.owner);
+        if (!p.after)
+            return OK;
+        TRY(count(b, arena, false));
+        TRY(fill_owner(b, p.after, more, failed));
+    }
+}
+
+static enum err fill_all(struct backfill *b, bool *more)
+{
+    struct arena arena = { 0 };
+    enum err failed = OK;
+    *more = false;
+    use_arena(b, &arena);
+    enum err err = fill_asked(b, &arena, more, &failed);
+    if (err == OK)
+        err = fill_owners(b, &arena, more, &failed);
+    if (err == OK && !*more && b->counted_us)
+        err = count(b, &arena, true);
+    b->task.owner = NULL;
+    use_arena(b, NULL);
+    arena_release(&arena);
+    return err == OK ? failed : err;
+}
+
+/* ---- the job ---- */
+
+static void report(struct backfill *b, enum err err)
+{
+    if (b->embedded || b->left_out)
+        log_event(LOG_INFO, "backfill", "embedded=%lld refused=%lld ms=%lld", (long long)b->embedded,
+                  (long long)b->left_out, (long long)(loop_clock_us() - b->begun_us) / 1000);
+    if (err != OK && !b->retry_us) /* once, not at each retry */
+        log_event(LOG_WARN, "backfill_paused", "why=%s; what is pending is tried again until it succeeds",
+                  err_code(err));
+    if (err == OK && b->retry_us)
+        log_event(LOG_INFO, "backfill_resumed", "nothing is left behind by the failure before");
+    b->embedded = b->left_out = b->counted_us = 0;
+}
+
+/* Until nothing is pending, or something fails. */
+static enum err work(struct backfill *b)
+{
+    bool more = true;
+    enum err err = OK;
+    b->begun_us = loop_clock_us();
+    while (err == OK && more)
+        err = fill_all(b, &more);
+    if (err != ERR_SHUTTING_DOWN)
+        report(b, err);
+    return err;
+}
+
+static enum err wait_for_work(struct backfill *b, enum err err)
+{
+    if (err == OK) {
+        b->retry_us = 0;
+        return pause_for(b, LOOK_US, BY_WORK);
+    }
+    metrics_backfill(b->loop->metrics, BACKFILL_FAILED, 1);
+    const int64_t twice = b->retry_us ? 2 * b->retry_us : FIRST_RETRY_US;
+    b->retry_us = twice < MOST_RETRY_US ? twice : MOST_RETRY_US;
+    return pause_for(b, b->retry_us, BY_EMBEDDER);
+}
+
+static void run(void *arg)
+{
+    struct backfill *b = arg;
+    b->running = true;
+    for (enum err err = OK; err != ERR_SHUTTING_DOWN && !b->stopping;) {
+        atomic_store(&b->found, false);
+        atomic_store(&b->works, false);
+        err = wait_for_work(b, work(b));
+    }
+    b->running = false;
+}
+
+static void on_start(struct timer *t)
+{
+    coro_start(run, container_of(t, struct backfill, start));
+}
+
+/* An endpoint may charge for each text: the situations of ticks are embedded when a recall asks for them. */
+static bool wants_situations(const struct config *config)
+{
+    return strcmp(config->backfill, "all") == 0 || !config->embedding_url[0];
+}
+
+bool backfill_open(struct loop *loop)
+{
+    if (strcmp(loop->config->backfill, "off") == 0)
+        return true;
+    struct backfill *b = calloc(1, sizeof *b);
+    b->loop = loop;
+    b->task = (struct task){ .loop = loop, .problem = &b->problem, .id = "backfill" };
+    b->situations = wants_situations(loop->config);
+    pthread_mutex_init(&b->lock, NULL);
+    b->said.ready = on_said;
+    b->said.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (b->said.fd < 0) {
+        free(b);
+        return false;
+    }
+    loop_watch(loop, &b->said, EPOLLIN);
+    b->start.fire = on_start;
+    loop_timer(loop, &b->start, 1);
+    job = b;
+    return true;
+}
+
+void backfill_stop(struct loop *loop)
+{
+    struct backfill *b = job;
+    if (!b || b->loop != loop)
+        return;
+    b->stopping = true;
+    loop_timer_off(loop, &b->start);
+    loop_watch(loop, &b->said, 0);
+    while (b->running) {
+        task_breathe_end(&b->task);
+        if (b->running && !task_cancel(&b->task, ERR_SHUTTING_DOWN, true))
+            break;
+    }
+}
+
+void backfill_close(void)
+{
+    if (!job)
+        return;
+    close(job->said.fd);
+    arena_release(&job->asked_arena);
+    pthread_mutex_destroy(&job->lock);
+    free(job);
+    job = NULL;
+}
