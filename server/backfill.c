@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/base/hash.h"
 #include "core/base/vector.h"
 #include "server/config.h"
 #include "server/coro.h"
@@ -25,18 +26,18 @@
 #include "server/metrics.h"
 
 enum {
-    BATCH = 16,         /* texts that are embedded and stored at once */
-    BATCHES = 4,        /* of an owner, before it is another's turn */
-    MOST_YIELDS = 10,   /* pauses for requests before each batch */
-    MOST_REFUSED = 256, /* texts that are known to be refused */
-    MOST_ASKED = 64,    /* recalls whose situations are asked for; what is beyond, the next recall asks for */
+    BATCH = 16,          /* texts that are embedded and stored at once */
+    BATCHES = 4,         /* of an owner, before it is another's turn */
+    MOST_YIELDS = 10,    /* pauses for requests before each batch */
+    MOST_REFUSED = 1024, /* texts that are known to be refused */
+    MOST_ASKED = 64, /* recalls whose situations are asked for; what is beyond, the next recall asks for */
     MOST_COUNTED = 100000,
 };
 
-#define YIELD_US   (INT64_C(10) * 1000)
-#define COUNT_US   (INT64_C(10) * 1000 * 1000) /* between two counts of a long run */
-#define LOOK_US    (INT64_C(600) * 1000 * 1000) /* what other instances have left is found at this pace */
-#define REFUSED_US LOOK_US
+#define YIELD_US       (INT64_C(10) * 1000)
+#define COUNT_US       (INT64_C(10) * 1000 * 1000)  /* between two counts of a long run */
+#define LOOK_US        (INT64_C(600) * 1000 * 1000) /* what other instances have left is found at this pace */
+#define REFUSED_US     LOOK_US
 #define FIRST_RETRY_US (INT64_C(250) * 1000)
 #define MOST_RETRY_US  (INT64_C(30) * 1000 * 1000)
 
@@ -76,6 +77,7 @@ static const struct source situation_source = { &situations, &situations_store }
 static const struct source asked_source = { &situations_asked, &situations_store };
 
 struct refused {
+    uint64_t owner; /* hashed */
     char id[37];
     int64_t until_us;
 };
@@ -98,7 +100,7 @@ struct backfill {
 
     struct refused refused[MOST_REFUSED]; /* the oldest first */
     size_t refused_count;
-    int64_t counted_us; /* when the pending were counted; 0: not in this run */
+    int64_t counted_us;                   /* when the pending were counted; 0: not in this run */
     int64_t embedded, left_out, begun_us; /* of this run */
 
     /* What other loops say. */
@@ -179,7 +181,7 @@ static bool pause_give_up(struct task_wait *w, enum err *why, bool even_writes)
 
 static bool is_over(struct backfill *b)
 {
-    return (b->ends == BY_WORK && (b->found || b->works)) || (b->ends == BY_EMBEDDER && b->works);
+    return (b->ends == BY_WORK && b->found) || (b->ends == BY_EMBEDDER && b->works);
 }
 
 static void on_said(struct watch *w, uint32_t events)
@@ -226,11 +228,19 @@ static void forget_refused(struct backfill *b)
     memmove(b->refused, b->refused + gone, b->refused_count * sizeof *b->refused);
 }
 
+static uint64_t owner_hash(const struct backfill *b)
+{
+    return hash_bytes(b->task.owner, strlen(b->task.owner), HASH_SEED);
+}
+
+/* Those of the present owner. */
 static struct texts refused_ids(const struct backfill *b, struct arena *arena)
 {
-    struct texts ids = { b->refused_count, arena_alloc(arena, (b->refused_count + 1) * sizeof *ids.items) };
+    struct texts ids = { 0, arena_alloc(arena, (b->refused_count + 1) * sizeof *ids.items) };
+    const uint64_t owner = owner_hash(b);
     for (size_t i = 0; i < b->refused_count; i++)
-        ids.items[i] = b->refused[i].id;
+        if (b->refused[i].owner == owner)
+            ids.items[ids.count++] = b->refused[i].id;
     return ids;
 }
 
@@ -240,6 +250,7 @@ static void remember_refused(struct backfill *b, const char *id)
     if (b->refused_count == MOST_REFUSED)
         return;
     struct refused *r = &b->refused[b->refused_count++];
+    r->owner = owner_hash(b);
     snprintf(r->id, sizeof r->id, "%s", id);
     r->until_us = b->loop->now_us + REFUSED_US;
 }
@@ -277,9 +288,9 @@ static enum err fill_batch(struct backfill *b, const struct source *source, stru
     int64_t refused = 0;
     forget_refused(b);
     *more = false;
-    if (b->refused_count == MOST_REFUSED)
-        return OK; /* the rest follows when some of them may be tried again */
     p->skipped = refused_ids(b, arena);
+    if (b->refused_count == MOST_REFUSED && p->skipped.count)
+        return OK; /* too many of this owner's are refused: the rest follows when some may be tried again */
     p->limit = BATCH;
     p->model = own.model;
     p->dim = (int64_t)own.dim;
@@ -297,7 +308,7 @@ static enum err fill_batch(struct backfill *b, const struct source *source, stru
     b->embedded += rows_count(stored);
     metrics_backfill(b->loop->metrics, BACKFILL_EMBEDDED, rows_count(stored));
     metrics_backfill(b->loop->metrics, BACKFILL_REFUSED, refused);
-    *more = count == BATCH && (rows_count(stored) || refused);
+    *more = count == BATCH && (rows_count(stored) || b->refused_count < MOST_REFUSED);
     return OK;
 }
 
@@ -457,7 +468,7 @@ static enum err work(struct backfill *b)
     b->begun_us = loop_clock_us();
     while (err == OK && more)
         err = fill_all(b, &more);
-    if (err != ERR_SHUTTING_DOWN)
+    if (!b->stopping)
         report(b, err);
     return err;
 }
@@ -469,6 +480,7 @@ static enum err wait_for_work(struct backfill *b, enum err err)
         return pause_for(b, LOOK_US, BY_WORK);
     }
     metrics_backfill(b->loop->metrics, BACKFILL_FAILED, 1);
+    atomic_store(&b->works, false); /* what worked before the failure says nothing */
     const int64_t twice = b->retry_us ? 2 * b->retry_us : FIRST_RETRY_US;
     b->retry_us = twice < MOST_RETRY_US ? twice : MOST_RETRY_US;
     return pause_for(b, b->retry_us, BY_EMBEDDER);
@@ -480,7 +492,6 @@ static void run(void *arg)
     b->running = true;
     for (enum err err = OK; err != ERR_SHUTTING_DOWN && !b->stopping;) {
         atomic_store(&b->found, false);
-        atomic_store(&b->works, false);
         err = wait_for_work(b, work(b));
     }
     b->running = false;

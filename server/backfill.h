@@ -20,8 +20,8 @@ void backfill_found(void);
 /* The embedder has just made a vector: after a failure it is tried again at once. */
 void backfill_embedder_works(void);
 
-/* Situations that a recall had to leave out, of a deployment or (deployment_id NULL) of all deployments of the
- * skill version. An endpoint that charges is only asked for these, unless the settings say otherwise. */
+/* Situations that a recall had to leave out, of a deployment or (deployment_id NULL) of all deployments of
+ * the skill version. An endpoint that charges is only asked for these, unless the settings say otherwise. */
 struct backfill_situations {
     const char *owner, *skill_id, *version, *deployment_id;
 };

@@ -60,7 +60,7 @@ struct call {
     struct problem problem;
     struct reply reply;
     struct claim *claim; /* on its Idempotency-Key; NULL: none, or its transaction holds a lock instead */
-    bool left_pending; /* it stored something without a vector: server/backfill is told when it has ended */
+    bool left_pending;   /* it stored something without a vector: server/backfill is told when it has ended */
 };
 
 /* It may ask a model. */

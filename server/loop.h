@@ -53,10 +53,10 @@ struct loop {
     struct db *db;
     struct auth *auth;
     struct metrics *metrics;
-    struct remote *remote;            /* NULL: there is no other server to ask */
-    struct llm *llm;                  /* NULL: no model is configured */
-    struct remote_embedder *embedder; /* NULL: the built-in one embeds */
-    struct worker *worker;            /* NULL: the service stops */
+    struct remote *remote;             /* NULL: there is no other server to ask */
+    struct llm *llm;                   /* NULL: no model is configured */
+    struct remote_embedder *embedder;  /* NULL: the built-in one embeds */
+    struct worker *worker;             /* NULL: the service stops */
     struct embed_worker *embed_worker; /* NULL: the endpoint embeds */
 };
 

@@ -42,8 +42,7 @@ static const struct field finding_fields[] = {
 /* clang-format on */
 
 COLUMNS(lexeme, query, holding, sampled);
-COLUMNS(candidate, id, created_us, cosine, weight, covered, shared, differing, mismatch, matching,
-        pending);
+COLUMNS(candidate, id, created_us, cosine, weight, covered, shared, differing, mismatch, matching, pending);
 COLUMNS(vectors, n);
 COLUMNS(other, dim);
 COLUMNS(entry, id);

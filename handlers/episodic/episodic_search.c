@@ -7,6 +7,7 @@
 #include "handlers/episodic/episodic_find.h"
 #include "handlers/kit/fields.h"
 #include "handlers/routes.h"
+#include "server/backfill.h"
 
 enum { MOST_RECORDED = 100 };
 
@@ -215,7 +216,10 @@ static enum err episodic_search(struct call *c)
     if (strcmp(in->record, "true") == 0)
         TRY(record(c, in, &s, &retrieval_id));
     put_found(reply_json(c, 200), in, &s, retrieval_id);
-    c->reply.no_store = s.finding.pending > 0;
+    if (s.finding.pending) {
+        c->reply.no_store = true;
+        backfill_found(); /* another instance may have left them */
+    }
     return OK;
 }
 

@@ -213,7 +213,8 @@ static enum err send_route(struct call *c, const struct query *q)
 {
     struct sent *sent = arena_alloc(&c->arena, sizeof *sent);
     *sent = (struct sent){ .request.done = route_done, .call = c };
-    return db_send(&c->task, &sent->request, q->statement, param_values(&c->task, c->now, q, c->in, &c->arena));
+    return db_send(&c->task, &sent->request, q->statement,
+                   param_values(&c->task, c->now, q, c->in, &c->arena));
 }
 
 enum err query_route(struct call *c)

@@ -86,8 +86,8 @@ void headers_add(struct exchange *x, struct MHD_Response *r)
         { MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->status == 401 ? "Bearer realm=\"daybook\"" : NULL },
         { MHD_HTTP_HEADER_CONNECTION, reply->close || x->http->draining ? "close" : NULL },
         { MHD_HTTP_HEADER_CACHE_CONTROL, reply->no_store ? "no-store"
-                                        : reply->etag     ? "private, no-cache"
-                                                          : NULL },
+                                         : reply->etag   ? "private, no-cache"
+                                                         : NULL },
         { MHD_HTTP_HEADER_VARY, reply->by_accept ? "Accept" : NULL },
     };
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)

@@ -14,14 +14,14 @@ struct http {
     struct MHD_Daemon *mhd;
     struct watch watch;
     struct exchange *first;
-    int in_flight;       /* being read, worked on or sent */
-    int working;         /* being worked on: what overload is about; a slow client is not in it */
-    int polled;          /* exchanges in EXCHANGE_POLLED */
-    bool draining;       /* new requests are refused */
-    bool abandoned;      /* those that still work are to end */
-    bool wanted;         /* there is something for the daemon to do in this turn */
-    int64_t ran_us;      /* when the daemon ran last */
-    int64_t begun;       /* requests since the start */
+    int in_flight;  /* being read, worked on or sent */
+    int working;    /* being worked on: what overload is about; a slow client is not in it */
+    int polled;     /* exchanges in EXCHANGE_POLLED */
+    bool draining;  /* new requests are refused */
+    bool abandoned; /* those that still work are to end */
+    bool wanted;    /* there is something for the daemon to do in this turn */
+    int64_t ran_us; /* when the daemon ran last */
+    int64_t begun;  /* requests since the start */
 };
 
 /* exchange.c */

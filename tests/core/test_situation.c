@@ -332,5 +332,5 @@ UNIT_MAIN("situation", summaries_are_as_in_the_golden_file, the_weekday_is_that_
           the_effective_sample_is_the_square_of_the_sum_by_the_sum_of_squares,
           without_weight_there_is_no_evidence, the_section_is_as_in_the_golden_file,
           the_budget_holds_whatever_it_is, in_a_small_budget_the_first_is_told_in_fewer_words,
-          no_section_without_situations, a_section_says_how_many_could_not_be_looked_at_yet, foreign_text_stays_in_its_quotes,
-          an_outcome_is_net_of_fees_and_relative_to_the_size_at_entry)
+          no_section_without_situations, a_section_says_how_many_could_not_be_looked_at_yet,
+          foreign_text_stays_in_its_quotes, an_outcome_is_net_of_fees_and_relative_to_the_size_at_entry)

@@ -16,8 +16,9 @@ static char tables[MOST_TABLES][64];
 static int table_count;
 
 #define EXPIRED "each write deletes a few expired keys, whoever owns them"
-#define PENDING "the background job serves all owners: its statements with rows name the owner that these find"
-#define HNSW    "an hnsw index has no owner: its result is limited to the owner one level up"
+#define PENDING \
+    "the background job serves all owners: its statements with rows name the owner that these find"
+#define HNSW "an hnsw index has no owner: its result is limited to the owner one level up"
 
 /* Scans without `owner = $1`, and why they may. One that is no longer needed fails too. */
 static struct exception {

@@ -5,6 +5,7 @@ import { makeClient } from '../lib/client.mjs';
 import { metricsOf } from '../lib/metrics.mjs';
 import * as model from '../lib/model_server.mjs';
 import { until } from '../lib/processes.mjs';
+import { startService } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const models = await model.startModelServer({ dimension: 64, synonyms: { autos: 'cars' } });
@@ -207,16 +208,36 @@ test('a text that the endpoint never takes waits alone: others get their vectors
 test('many texts that the endpoint never takes do not stand before those that it takes', async () => {
   await asked();
   await s.query('delete from daybook.episodic_memory');
+  const still = await startService(s.cluster.url(await s.cluster.createDatabase()), { args: ['--loops', '1'], env: { ...settings, DAYBOOK_BACKFILL: 'off' } });
+  const api = makeClient(still.base);
   models.embeddings.always(model.status(503));
-  for (let i = 0; i < 43; i++) await create({ answer: i > 2 ? 'poison' : 'fine', created_at: new Date(Date.UTC(2026, 0, 1, 0, i)).toISOString() });
-  await until(async () => (await spaces()).available, 'the endpoint is asked again');
+  for (let i = 0; i < 43; i++) await create({ answer: i > 2 ? 'poison' : 'fine', created_at: new Date(Date.UTC(2026, 0, 1, 0, i)).toISOString() }, api);
+  await until(async () => (await api.get('/v1/embeddings', { status: 200 })).json.available, 'the endpoint is asked again');
   models.embeddings.always(never);
-  const rebuilt = await s.api.post('/v1/embeddings/rebuild', { batch: 40 }, { status: 200 });
+  const rebuilt = await api.post('/v1/embeddings/rebuild', { batch: 40 }, { status: 200 });
   assert.deepEqual(JSON.parse(rebuilt.text.trim().split('\n').at(-1)), { done: true, embedded: 3, refused: 40, remaining: 40 });
+  api.close();
+  await still.stop();
+});
+
+test('in the background, too, they hold up neither the others nor another owner', async () => {
+  await recovered();
+  models.embeddings.always(model.status(503));
+  for (let i = 0; i < 43; i++) await create({ ticker: 'MANY', answer: i > 2 && i < 40 ? 'poison' : 'fine', created_at: new Date(Date.UTC(2026, 0, 1, 0, i)).toISOString() });
+  models.embeddings.always(never);
+  const open = async (owner) => (await s.query("select count(*)::int as n from daybook.episodic_memory where owner = $1 and embedding_status = 'pending' and answer = 'fine'", [owner]))[0].n;
+  await s.query(
+    `insert into daybook.episodic_memory (owner, id, ticker, task_type, created_at, question, answer, confidence, source, embedding_status, content_hash)
+     values ('zoe', gen_random_uuid(), 'A', 't', '2026-01-01', 'q', 'fine', 0.6, 'external', 'pending', 'x')`,
+  );
+  await until(async () => (await open('local')) === 0 && (await open('zoe')) === 0, 'the others are embedded');
+  assert.equal((await spaces()).pending, 37);
+  await s.query('delete from daybook.episodic_memory');
 });
 
 test('an endpoint that takes no text at all is a failure', async () => {
   models.embeddings.always(model.status(400, { type: 'invalid_request_error' }));
+  await s.api.post('/v1/episodic', entry(), { status: 201 });
   const refused = await s.api.post('/v1/embeddings/rebuild', {}, { status: 503 });
   assert.equal(refused.json.code, 'embedder_unavailable');
   models.embeddings.reset();
@@ -244,6 +265,18 @@ test('a service that is told to stop while the endpoint hangs ends in order', as
   for (const { status, code } of await Promise.all(asked)) assert.ok(status === 503 || code === 'ECONNRESET', `${status} ${code}`);
   api.close();
   models.embeddings.reset();
+});
+
+test('so does one whose background job waits for the endpoint', async () => {
+  await recovered();
+  await s.query("update daybook.episodic_memory set embedding_status = 'pending', embedding_model = null, embedding_dim = null");
+  await s.query('delete from daybook.episodic_vectors');
+  models.embeddings.always(model.hang());
+  const service = await s.another({ env: { ...settings, DAYBOOK_EMBEDDING_TIMEOUT_MS: '60000' } });
+  await until(() => models.embeddings.hanging >= 1, 'the endpoint is asked');
+  await service.stop();
+  await until(() => models.embeddings.hanging === 0, 'the question is taken back');
+  await recovered();
 });
 
 test('the key is nowhere to be seen', async () => {

@@ -1,6 +1,8 @@
 // Search in the episodic memory: by text, by vector, by an entry; what its modes look at, what filters leave, how scores come about.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { makeClient } from '../lib/client.mjs';
+import { until } from '../lib/processes.mjs';
 import { axis, search, store } from '../lib/searches.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -237,13 +239,23 @@ test('a search counts as no read', async () => {
   for (const { read_count, last_read_at } of items) assert.deepEqual([read_count, last_read_at], [0, null]);
 });
 
-test('entries that wait for a vector get it from a search that can make one', async () => {
+test('a search says how many entries have no vector yet, and is not to be cached; it makes none itself', async () => {
+  const service = await s.another({ env: { DAYBOOK_BACKFILL: 'off' } });
+  const api = makeClient(service.base);
   const { id } = await store(s.api, { ticker: 'WAITS', question: 'Tungsten?' });
   await s.query("update daybook.episodic_memory set embedding_status = 'pending', embedding_model = null, embedding_dim = null where id = $1", [id]);
   await s.query('delete from daybook.episodic_vectors where episode_id = $1', [id]);
-  const { items, degraded } = await find({ id, mode: 'vector', k: 1 });
-  assert.equal(degraded, null);
-  assert.equal(items.length, 1);
+  try {
+    for (const [changes, pending] of [[{}, 1], [{ ticker: 'WAITS' }, 1], [{ ticker: 'OTHER' }, 0], [{ mode: 'text' }, 0], [{ vector: [1], model: 'one' }, 0]]) {
+      const { json, headers } = await api.post('/v1/episodic/search', { text: 'Tungsten', ...changes }, { status: 200 });
+      assert.deepEqual([json.pending, headers['cache-control']], [pending, pending ? 'no-store' : undefined], JSON.stringify(changes));
+    }
+    assert.equal((await s.api.get(`/v1/episodic/${id}`, { status: 200 })).json.embedding_status, 'pending');
+  } finally {
+    api.close();
+    await service.stop();
+  }
+  await until(async () => (await find({ text: 'Tungsten', ticker: 'WAITS' })).pending === 0, 'it has its vector');
   assert.equal((await s.api.get(`/v1/episodic/${id}`, { status: 200 })).json.embedding_status, 'embedded');
   assert.deepEqual((await find({ text: 'Tungsten', ticker: 'WAITS', mode: 'vector' })).items.map((x) => x.id), [id]);
 });

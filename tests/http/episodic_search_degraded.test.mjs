@@ -1,6 +1,7 @@
 // Searches and rebuilds while the embedding endpoint is away, and after its model has changed.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { allEmbedded } from '../lib/backfill.mjs';
 import { makeClient } from '../lib/client.mjs';
 import { startModelServer, status } from '../lib/model_server.mjs';
 import { until } from '../lib/processes.mjs';
@@ -61,6 +62,7 @@ test('an entry that has no vector yet is compared by its words', async () => {
   assert.deepEqual([degraded, items.map((x) => x.id)], ['no_vector', [other.id]]);
   assert.equal((await s.api.post('/v1/episodic/search', { id, mode: 'vector' }, { status: 503 })).json.code, 'embedder_unavailable');
   await back();
+  await allEmbedded(s.api);
   assert.equal((await search(s.api, { id, ticker: 'LACKS', mode: 'vector' })).degraded, null);
 });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deploy, newTick, position, postTick, putVersion } from '../lib/ledger.mjs';
 import { faults, UNKNOWN_ID } from '../lib/lessons.mjs';
-import { hour, postTrades, postTradesAtOnce, recall, roundTrip, summaries } from '../lib/situations.mjs';
+import { hour, postTrades, postTradesAtOnce, recallAll as recall, roundTrip, summaries } from '../lib/situations.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const TRADES = [

@@ -1,11 +1,11 @@
-// Recalling while an embedding endpoint is configured: it is asked by recalls alone, and when it is away words are compared.
+// Recalling while an embedding endpoint is configured: recalls alone have it asked, and when it is away words are compared.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
 import { deploy } from '../lib/ledger.mjs';
 import { startModelServer, status } from '../lib/model_server.mjs';
 import { until } from '../lib/processes.mjs';
-import { postTrades, postTradesAtOnce, recall } from '../lib/situations.mjs';
+import { postTrades, postTradesAtOnce, recall, recallAll } from '../lib/situations.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const models = await startModelServer({ dimension: 32, synonyms: { surge: 'breakout' } });
@@ -31,26 +31,35 @@ async function back(id) {
   await until(async () => (await recall(s.api, id, { text: 'anything' })).degraded === null, 'the endpoint is asked again');
 }
 
-test('ticks never ask the endpoint; the recall does, for the situations and the question', async () => {
+const inputs = () => models.embeddings.requests.flatMap(({ body }) => body.input);
+
+test('ticks never ask the endpoint; a recall does, for its question, and in the background for the situations that it left out', async () => {
   models.embeddings.reset();
   const id = await traded();
   assert.equal(models.embeddings.requests.length, 0);
-  const { items, model, pending } = await recall(s.api, id, { text: 'volume surge' });
+  const first = await recall(s.api, id, { text: 'volume surge' });
+  assert.deepEqual([first.compared, first.pending], [0, 2]);
+  const { items, model, pending } = await recallAll(s.api, id, { text: 'volume surge' });
   assert.deepEqual([items[0].symbol, model, pending], ['BTC', 'test-embedding', 0]);
-  assert.equal(models.embeddings.requests.flatMap(({ body }) => body.input).length, 3);
+  assert.equal(inputs().filter((text) => text !== 'volume surge').length, 2, 'each situation once');
 });
 
-test('a bulk leaves them waiting, and the next recall embeds 32 of them, newest first', async () => {
+test('a bulk leaves them waiting, and a recall has those of its deployment embedded, no others', async () => {
   models.embeddings.reset();
-  const { id } = await deploy(s.api, { mode: 'sim' });
   const many = Array.from({ length: 36 }, (_, i) => ({ from: i / 10, hours: 0.05, reason: `breakout ${i}` }));
-  await postTradesAtOnce(s.api, id, many);
-  const first = await recall(s.api, id, { text: 'breakout' });
-  assert.deepEqual([first.compared, first.pending], [32, 4]);
-  const left = await s.query('select summary from daybook.situations where deployment_id = $1 and vector is null order by entry_tick_at', [id]);
-  assert.deepEqual(left.map((row) => row.summary.slice(-10)), [0, 1, 2, 3].map((n) => `breakout ${n}`));
-  const second = await recall(s.api, id, { text: 'breakout' });
-  assert.deepEqual([second.compared, second.pending], [36, 0]);
+  const [{ id }, { id: other }] = [await deploy(s.api, { mode: 'sim' }), await deploy(s.api, { mode: 'sim' })];
+  for (const at of [id, other]) await postTradesAtOnce(s.api, at, many);
+  assert.equal(models.embeddings.requests.length, 0);
+  const all = await recallAll(s.api, id, { text: 'breakout' });
+  assert.deepEqual([all.compared, all.pending], [36, 0]);
+  const [{ n }] = await s.query('select count(*)::int as n from daybook.situations where deployment_id = $1 and vector is null', [other]);
+  assert.equal(n, 36);
+});
+
+test('with backfill all, the endpoint is asked for situations without a recall', async () => {
+  const service = await s.another({ env: models.embeddingEnv({ DAYBOOK_BACKFILL: 'all' }) });
+  await until(async () => (await s.query('select count(*)::int as n from daybook.situations where vector is null'))[0].n === 0, 'all are embedded');
+  await service.stop();
 });
 
 test('while it is away words are compared, and it is said; what waits is filled when it is back', async () => {
@@ -64,7 +73,7 @@ test('while it is away words are compared, and it is said; what waits is filled 
   assert.deepEqual((await recall(s.api, id, { text: 'an unrelated sandwich' })).items, []);
   assert.deepEqual((await recall(s.api, id, { text: 'of the' })).items, [], 'words that say nothing find nothing');
   await back(id);
-  const again = await recall(s.api, id, { text: 'volume surge' });
+  const again = await recallAll(s.api, id, { text: 'volume surge' });
   assert.deepEqual([again.degraded, again.pending, again.compared], [null, 0, 2]);
 });
 
@@ -83,6 +92,7 @@ test('the share of words has the floor too, and respects filters and as_of', asy
 test('when the model of the configuration changes, what it finds is what was rebuilt', async () => {
   const id = await traded();
   await back(id);
+  await recallAll(s.api, id, { text: 'anything' });
   const service = await s.another({ env: models.embeddingEnv({ DAYBOOK_EMBEDDING_MODEL: 'newer-embedding' }) });
   const api = makeClient(service.base);
   try {

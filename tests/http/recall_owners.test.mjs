@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
 import { deploy, putVersion } from '../lib/ledger.mjs';
 import { createKey } from '../lib/service.mjs';
-import { postTrades, recall } from '../lib/situations.mjs';
+import { postTrades, recallAll as recall } from '../lib/situations.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite({ prepare });

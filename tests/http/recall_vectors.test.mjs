@@ -1,7 +1,9 @@
-// When situations get their vectors: after a tick when there is time, by the next recall, by a rebuild; never before a tick is answered.
+// When situations get their vectors: in the background, or by a rebuild; never before a tick is answered, and never inside a read.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { makeClient } from '../lib/client.mjs';
 import { deploy } from '../lib/ledger.mjs';
+import { metricsOf } from '../lib/metrics.mjs';
 import { until } from '../lib/processes.mjs';
 import { hour, postTrades, postTradesAtOnce, recall } from '../lib/situations.mjs';
 import { suite } from '../lib/suite.mjs';
@@ -14,9 +16,28 @@ const state = async () => (await s.api.get('/v1/embeddings', { status: 200 })).j
 const rebuild = async (body = {}) =>
   (await s.api.post('/v1/embeddings/rebuild', body, { status: 200 })).text.split('\n').filter(Boolean).map((line) => JSON.parse(line));
 const many = (count) => Array.from({ length: count }, (_, i) => ({ from: i / 10, hours: 0.05, reason: `breakout ${i}` }));
+
+/** What `use` does with a service that makes no vectors in the background. */
+async function quietly(use) {
+  const service = await s.another({ env: { DAYBOOK_BACKFILL: 'off' } });
+  const api = makeClient(service.base);
+  try {
+    return await use(api);
+  } finally {
+    api.close();
+    await service.stop();
+  }
+}
+
+/** A simulation of so many trades, posted in one body. */
+async function postedAtOnce(api, count) {
+  const { id } = await deploy(api, { mode: 'sim' });
+  await postTradesAtOnce(api, id, many(count));
+  return id;
+}
 const clear = () => s.query('delete from daybook.deployments');
 
-test('after a tick that opened something, the loop embeds it when it has nothing else to do', async () => {
+test('a tick that opened something is answered, and its situation is embedded in the background', async () => {
   const id = await sim();
   await postTrades(s.api, id, [{ reason: 'breakout' }]);
   await until(async () => (await waiting(id)) === 0, 'it has its vector');
@@ -27,27 +48,91 @@ test('after a tick that opened something, the loop embeds it when it has nothing
   assert.deepEqual([model, dims, length], ['builtin-1', dim, 1]);
 });
 
-test('a recall about the past embeds what it is about', async () => {
+test('after a bulk of ticks every situation gets its vector without another request', async () => {
   const id = await sim();
-  await postTradesAtOnce(s.api, id, many(8));
+  await postTradesAtOnce(s.api, id, many(100));
+  await until(async () => (await waiting(id)) === 0, 'all have their vectors');
   const { compared, pending } = await recall(s.api, id, { ...ALL, as_of: hour(0.25) });
-  assert.deepEqual([compared, pending, await waiting(id)], [3, 0, 5]);
+  assert.deepEqual([compared, pending], [3, 0]);
 });
 
-test('of recalls at once one embeds what waits, and the others say what they went on without', async () => {
-  const id = await sim();
-  await postTradesAtOnce(s.api, id, many(6));
-  const answers = await Promise.all(Array.from({ length: 4 }, () => recall(s.api, id, ALL)));
-  for (const { compared, pending } of answers) assert.equal(compared + pending, 6);
-  assert.ok(answers.some(({ pending }) => pending === 0));
-  const { compared, pending } = await recall(s.api, id, ALL);
-  assert.deepEqual([compared, pending], [6, 0]);
+test('a recall embeds nothing itself: it says what it left out, in its text too, and is not to be cached', async () => {
+  const id = await quietly((api) => postedAtOnce(api, 6));
+  await quietly(async (api) => {
+    for (const body of [ALL, { ...ALL, scope: 'skill' }]) {
+      const { json, headers } = await api.post(`/v1/deployments/${id}/recall`, body, { status: 200 });
+      assert.deepEqual([json.compared, json.pending, json.items], [0, 6, []]);
+      assert.equal(json.markdown, '## Similar past situations\n(6 past situations are not indexed yet and were left out)\n');
+      assert.equal(headers['cache-control'], 'no-store');
+    }
+    assert.equal(await waiting(id), 6);
+  });
+});
+
+test('a context that had to leave situations out says so, and has no ETag until it is whole', async () => {
+  const id = await quietly((api) => postedAtOnce(api, 3));
+  const path = `/v1/deployments/${id}/context?recall=breakout`;
+  await quietly(async (api) => {
+    const { json, headers } = await api.get(path, { status: 200 });
+    assert.equal(json.recall.pending, 3);
+    assert.ok(json.markdown.endsWith('\n## Similar past situations\n(3 past situations are not indexed yet and were left out)\n'), json.markdown);
+    assert.ok(json.tokens <= json.max_tokens);
+    assert.deepEqual([headers.etag, headers['cache-control']], [undefined, 'no-store']);
+    await api.get(path, { status: 200, headers: { 'if-none-match': '*' } });
+  });
+  const { etag } = await until(async () => {
+    const { headers } = await s.api.get(path, { status: 200 });
+    return headers.etag && headers;
+  }, 'it is whole');
+  await s.api.get(path, { status: 304, headers: { 'if-none-match': etag } });
+  assert.equal(await waiting(id), 0);
+});
+
+test('what another service left is embedded when one starts', async () => {
+  const id = await quietly((api) => postedAtOnce(api, 5));
+  const service = await s.another();
+  try {
+    await until(async () => (await waiting(id)) === 0, 'all have their vectors');
+  } finally {
+    await service.stop();
+  }
+});
+
+test('a service that is told to stop in the middle of it ends in order, and the next one goes on', async () => {
+  const id = await quietly((api) => postedAtOnce(api, 300));
+  const service = await s.another();
+  await until(async () => (await waiting(id)) < 300, 'it has begun');
+  await service.stop();
+  const next = await s.another();
+  await until(async () => (await waiting(id)) === 0, 'all have their vectors');
+  await until(() => /backfill embedded=\d+ refused=0 /.test(next.log), 'the log says how many');
+  await next.stop();
+});
+
+test('requests are answered while it works', async () => {
+  const id = await quietly((api) => postedAtOnce(api, 400));
+  const service = await s.another();
+  const api = makeClient(service.base);
+  try {
+    const seen = new Set();
+    await until(async () => {
+      const { compared, pending } = await recall(api, id, { ...ALL, k: 1 });
+      seen.add(compared);
+      return pending === 0;
+    }, 'all have their vectors');
+    assert.ok([...seen].some((n) => n > 0 && n < 400), `only ${[...seen]}`);
+    const metrics = await metricsOf(api);
+    assert.ok(metrics.get('daybook_backfill_embedded_total') >= 400);
+    await until(async () => (await metricsOf(api)).get('daybook_backfill_pending') === 0, 'the gauge follows');
+  } finally {
+    api.close();
+    await service.stop();
+  }
 });
 
 test('a rebuild embeds those that wait, and those of another model', async () => {
   await clear();
-  const id = await sim();
-  await postTradesAtOnce(s.api, id, many(7));
+  const id = await quietly((api) => postedAtOnce(api, 7));
   assert.deepEqual(await state(), { embedded: 0, pending: 7, outdated: 0 });
   assert.deepEqual(await rebuild({ batch: 5 }), [
     { embedded: 5, failed: 0, remaining: 2 },
@@ -67,8 +152,7 @@ test('a rebuild embeds those that wait, and those of another model', async () =>
 
 test('a rebuild goes from entries to situations in one request, and max counts both', async () => {
   await clear();
-  const id = await sim();
-  await postTradesAtOnce(s.api, id, many(3));
+  await quietly((api) => postedAtOnce(api, 3));
   await s.api.post('/v1/episodic', { ticker: 'A', task_type: 't', question: 'q?', answer: 'a', created_at: '2026-01-01T00:00:00Z' }, { status: 201 });
   await s.query("update daybook.episodic_memory set embedding_status = 'pending', embedding_model = null, embedding_dim = null");
   await s.query('delete from daybook.episodic_vectors');

@@ -1,6 +1,7 @@
 // The research step while the embedding endpoint is away: nothing is lost, and the answers say what is missing.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { allEmbedded } from '../lib/backfill.mjs';
 import { day } from '../lib/lessons.mjs';
 import { startModelServer } from '../lib/model_server.mjs';
 import { until } from '../lib/processes.mjs';
@@ -37,11 +38,10 @@ test('while the endpoint is away an answer is stored without a vector, its lesso
   }
 });
 
-test('the next answer that can be embedded brings those that wait with it', async () => {
-  await until(async () => (await ask()).degraded === null, 'the endpoint is asked again');
-  assert.equal((await s.api.get(`/v1/episodic/${waiting}`, { status: 200 })).json.embedding_status, 'pending', 'a prompt writes nothing');
-  assert.equal((await commit(s.api, { ticker: 'NEXT', task_type: 'away' })).episode.embedding_status, 'embedded');
+test('what waits is embedded when the endpoint is back, without another request', async () => {
+  await allEmbedded(s.api);
   assert.equal((await s.api.get(`/v1/episodic/${waiting}`, { status: 200 })).json.embedding_status, 'embedded');
+  await until(async () => (await ask()).degraded === null, 'the endpoint is asked again');
 });
 
 test('where no entry has a vector of the model, cases are found by words', async () => {

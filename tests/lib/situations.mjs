@@ -1,5 +1,6 @@
 // Round trips for tests of what is recalled of them.
 import { newTick, position, postTick } from './ledger.mjs';
+import { until } from './processes.mjs';
 
 /** An instant, `hours` after 2026-06-04T10:00:00Z, a Thursday, as the service writes it. */
 export const hour = (hours) => new Date(Date.UTC(2026, 5, 4, 10) + hours * 3_600_000).toISOString().replace('.000', '');
@@ -30,6 +31,13 @@ export async function postTradesAtOnce(api, id, trades) {
 }
 
 export const recall = async (api, id, body, options) => (await api.post(`/v1/deployments/${id}/recall`, body, { status: 200, ...options })).json;
+
+/** The same when every situation that it is about has its vector. */
+export const recallAll = (api, id, body, options) =>
+  until(async () => {
+    const found = await recall(api, id, body, options);
+    return found.pending === 0 && found;
+  }, 'every situation has its vector');
 
 /** The summaries of a deployment, oldest first. */
 export const summaries = async (query, id) =>

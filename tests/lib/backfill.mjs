@@ -1,0 +1,12 @@
+// Vectors that are made in the background: waiting for them.
+import { until } from './processes.mjs';
+
+/** The state of the owner's embeddings. */
+export const embeddings = async (api) => (await api.get('/v1/embeddings', { status: 200 })).json;
+
+/** Waits until no entry and no situation of the owner is pending. */
+export const allEmbedded = (api) =>
+  until(async () => {
+    const { pending, situations } = await embeddings(api);
+    return pending + situations.pending === 0;
+  }, 'nothing is pending');
