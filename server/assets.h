@@ -1,4 +1,4 @@
-/* Files that are part of the binary. */
+/* Files that are embedded in the binary. */
 #ifndef DAYBOOK_SERVER_ASSETS_H
 #define DAYBOOK_SERVER_ASSETS_H
 

@@ -1,4 +1,4 @@
-/* One request as handlers see it: who asks, for what, when, and the reply. */
+/* One request as handlers see it: owner, input, time, reply. */
 #ifndef DAYBOOK_SERVER_CALL_H
 #define DAYBOOK_SERVER_CALL_H
 
@@ -19,81 +19,79 @@ struct rows;
 struct route {
     enum method method;
     const char *path;                   /* "/v1/lessons/{id}" */
-    enum err (*handle)(struct call *c); /* NULL: the answer is that of `query` */
-    /* Checks the input and completes it in c->in (may be NULL), before the query. */
+    enum err (*handle)(struct call *c); /* NULL: `query` makes the reply */
+    /* Validates and completes c->in before the query. May be NULL. */
     enum err (*prepare)(struct call *c);
     const struct query *query;
     enum err (*render)(struct call *c,
-                       const struct rows *r); /* the rows as the answer; NULL: by their shape */
-    int status;                               /* of that answer; 0: 200 */
+                       const struct rows *r); /* renders the rows; NULL: by the statement's shape */
+    int status;                               /* of the rendered reply; 0: 200 */
     const struct field *fields;
-    size_t in_size; /* of the struct that `fields` describe */
-    enum role role; /* the least role that may call it */
-    bool waits;     /* needs several steps: runs as a coroutine */
-    bool safe;      /* a POST that only reads, or that resumes where it was interrupted: no Idempotency-Key is
-                       stored */
-    bool models;    /* it asks a model: its time-out is longer, and it holds no transaction while it waits */
-    const char *models_with; /* it waits and asks a model when this parameter is in the query */
-    bool lines; /* its body is NDJSON of up to max_bulk_bytes, read with body_line as a coroutine; each line
-                   gets a result of its own, so no Idempotency-Key is stored */
-    const struct field *line_fields; /* of each line, in routes with `lines` */
+    size_t in_size; /* size of the struct that `fields` describes */
+    enum role role; /* minimum role */
+    bool waits;     /* runs as a coroutine */
+    bool safe;   /* a POST that only reads, or that resumes after an interruption: needs no Idempotency-Key */
+    bool models; /* asks a model: longer time-out, and no open transaction while it waits */
+    const char *models_with; /* like `models`, but only if the URL has this query parameter */
+    bool lines; /* the body is NDJSON of up to max_bulk_bytes, read with body_line in a coroutine. Each line
+                   gets its own result, so no Idempotency-Key is stored */
+    const struct field *line_fields; /* fields of a line, if `lines` */
 };
 
 #define END_ROUTES { .path = NULL }
 
 struct call {
-    struct task task;          /* works for it, and is what db/, workers and other servers know of it */
+    struct task task;          /* the part that db/, workers and server/remote see */
     struct exchange *exchange; /* its connection, headers and body */
     struct loop *loop;
-    struct arena arena;        /* memory for as long as the request */
+    struct arena arena;        /* released when the request ends */
     const struct route *route; /* NULL: no route matched */
     struct uri uri;
     struct pairs path; /* the values of the route's {parameters} */
     const char *request_id;
     const char
-        *now; /* RFC 3339: the server's clock when the request came, the default for the caller's time */
-    const char *key_hash; /* of the API key that was sent; NULL: not computed yet, or none */
-    const char *owner;    /* NULL: not known yet */
+        *now; /* RFC 3339: the server's clock when the request arrived; the default of `as_of` and similar */
+    const char *key_hash; /* hash of the API key; NULL: none, or not computed yet */
+    const char *owner;    /* NULL: not authenticated yet */
     enum role role;
-    void *in;              /* the struct that route->fields describe, decoded */
-    uint64_t cursor_scope; /* what its cursors are bound to */
+    void *in;              /* the decoded struct that route->fields describes */
+    uint64_t cursor_scope; /* its cursors are valid only within this scope */
     struct problem problem;
     struct reply reply;
-    struct claim *claim; /* on its Idempotency-Key; NULL: none, or its transaction holds a lock instead */
+    struct claim *claim; /* on its Idempotency-Key; NULL: no key, or a transaction holds a lock instead */
     bool left_pending;   /* it stored something without a vector: server/backfill is told when it has ended */
 };
 
-/* It may ask a model. */
+/* Whether the call may ask a model. */
 bool call_models(const struct call *c);
-/* How long it may take. */
+/* The time limit of the call. */
 int64_t call_limit_ms(const struct call *c);
 
-/* The work is done: the reply is what c->reply holds, or the problem of `err`. Called once, by dispatch for
- * handlers that return, and by whoever runs the statement of a handler that does not wait. */
+/* Completes the call with c->reply, or with the problem document of `err`. Called exactly once: by dispatch
+ * after the handler returns, or by the callback of the query if the route does not wait. */
 void call_answer(struct call *c, enum err err);
 
-/* Replies. Handlers call at most one of these; a handler that returns an error has the problem made by
- * dispatch. */
+/* Replies. A handler calls at most one of these. If it returns an error, dispatch makes the reply. */
 struct buf *reply_json(struct call *c, int status); /* append the document to it */
 enum err reply_text(struct call *c, int status, const char *content_type, const char *text);
 
-/* Streams: begin, then write as often as needed; each write waits while the client is slow, holding nothing
- * else. ERR_BAD_REQUEST from a write means that the client has gone. Only in routes that wait. */
+/* Streams: begin, then write as often as needed. A write waits while the client is slow. ERR_BAD_REQUEST from
+ * a write means that the client has disconnected. Only in routes that wait. */
 enum err stream_begin(struct call *c, const char *content_type) must_check;
 enum err stream_write(struct call *c, const void *bytes, size_t len) must_check;
 
-/* The next line of the body, without its end; blank ones are left out, but counted in *number (from 1). *line
- * is NULL at the end; it has a NUL behind it, and lives until the next one is asked for. ERR_LINE_TOO_LONG
- * (more than max_body_bytes) is about that line alone: the next can be asked for. Any other error ends the
- * work: the client has gone, the service stops, the file cannot be read. Lets the loop serve others by
- * itself. Only in routes with `lines`. */
+/* Reads the next line of the body, without its newline. Blank lines are skipped, but counted in *number (from
+ * 1). *line is NUL-terminated and valid until the next call; NULL: end of the body. After ERR_LINE_TOO_LONG
+ * (more than max_body_bytes) the next line can be read. Any other error is final: the client has
+ * disconnected, the service stops, or the file cannot be read. Yields to the loop by itself. Only in routes
+ * with `lines`. */
 enum err body_line(struct call *c, char **line, size_t *len, int64_t *number) must_check;
 
-/* Lets the loop serve others when its turn has lasted long: for work that neither waits for the database nor
- * asks for lines. Only in routes that wait. */
+/* Yields to the loop if this turn has lasted long. Call it in loops that neither wait for the database nor
+ * read lines. Only in routes that wait. */
 void call_breathe(struct call *c);
 
-/* True when the client prefers `type` to application/json (by its Accept header). */
+/* Whether the Accept header prefers `type` to application/json. */
 bool call_prefers(struct call *c, const char *type);
 
 #endif

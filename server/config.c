@@ -1,5 +1,4 @@
-/* The settings: read from the environment and the command line into struct config, checked by the table in
- * settings.def. */
+/* Reads the settings from the environment and the command line, and checks them against settings.def. */
 #include "server/config.h"
 
 #include <ctype.h>
@@ -35,7 +34,7 @@ static const struct setting settings[] = {
 
 enum { SETTINGS = sizeof settings / sizeof *settings, NAME_SIZE = 64, WORDS_SIZE = 128 };
 
-/* Texts that only take certain words. */
+/* Settings with a fixed set of values. */
 static const struct choice {
     const char *name, *words[5];
 } choices[] = {
@@ -145,7 +144,7 @@ static void set_defaults(struct config *c)
     }
 }
 
-/* An empty variable is an unset one: that is how a compose file passes what it was not given. */
+/* An empty variable counts as unset: compose files pass unset variables as empty ones. */
 static bool read_environment(struct config *c)
 {
     for (int i = 0; i < SETTINGS; i++) {
@@ -157,7 +156,7 @@ static bool read_environment(struct config *c)
     return true;
 }
 
-/* The setting that the word names, and what follows a `=` in it. */
+/* Finds the setting of an option, and its value after a `=`. */
 static const struct setting *find(const char *word, const char **value)
 {
     *value = NULL;
@@ -201,7 +200,7 @@ static bool read_arguments(struct config *c, int *argc, char **argv)
     *argc = kept;
     if (url && data)
         return log_failure("--database-url and --data exclude each other: give one of them");
-    /* The command line outranks the environment, also where one setting rules out the other. */
+    /* The command line overrides the environment, so --data also overrides DAYBOOK_DATABASE_URL. */
     if (data)
         c->database_url = "";
     return true;
@@ -232,7 +231,7 @@ void config_help(FILE *to)
     }
 }
 
-/* What a setting takes, as the third column of config_table. */
+/* The values column of config_table. */
 static void print_values(FILE *to, const struct setting *s)
 {
     const struct choice *c = find_choice(s->name);

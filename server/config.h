@@ -16,12 +16,12 @@ struct config {
 #undef FLAG
 };
 
-/* Reads the environment, then the arguments, removing from argv what it took: argv[1..] keeps the words that
- * are no settings. False: one line about the first bad setting was printed on stderr. */
+/* Reads the environment, then the arguments. Removes the settings from argv, so that argv[1..] holds the
+ * remaining words. False: one line about the first invalid setting was printed on stderr. */
 bool config_read(struct config *c, int *argc, char **argv);
 /* The table of settings, for --help. */
 void config_help(FILE *to);
-/* The same as a table in Markdown, for docs/configuration.md. */
+/* The same as a Markdown table, for docs/configuration.md. */
 void config_table(FILE *to);
 
 #endif

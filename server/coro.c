@@ -11,14 +11,14 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* Only the pages touched cost memory. */
-enum { STACK_BYTES = 256 * 1024, MOST_SPARES = 32 };
+/* Only touched pages use memory. */
+enum { STACK_BYTES = 256 * 1024, MAX_SPARES = 32 };
 
 struct coro {
     ucontext_t self, back;
-    char *stack; /* its lowest page is a guard */
+    char *stack; /* the lowest page is a guard page */
     size_t stack_bytes;
-    void (*run)(void *); /* NULL once it has ended */
+    void (*run)(void *); /* NULL: ended */
     void *arg;
     struct coro *next;
 #ifdef DAYBOOK_SANITIZED
@@ -31,7 +31,7 @@ struct coro {
 static _Thread_local struct coro *running, *spares;
 static _Thread_local int spare_count;
 
-/* The sanitizer must be told which stack is in use. */
+/* ASan must know which stack is in use. */
 static void switch_in(struct coro *c)
 {
 #ifdef DAYBOOK_SANITIZED
@@ -55,8 +55,8 @@ static void switch_out(struct coro *c)
 #endif
 }
 
-/* makecontext passes ints only, so the coroutine is found through `running`. A finished one is reused by a
- * further turn of the loop, without making a context again. */
+/* makecontext can pass only ints, so the coroutine is found through `running`. The for loop lets a
+ * finished coroutine be reused without a new context. */
 static void trampoline(void)
 {
     struct coro *c = running;
@@ -103,8 +103,8 @@ void coro_resume(struct coro *c)
     switch_in(c);
     running = outer;
     if (c->run)
-        return; /* it waits */
-    if (spare_count < MOST_SPARES) {
+        return; /* it is waiting, not finished */
+    if (spare_count < MAX_SPARES) {
         c->next = spares;
         spares = c;
         spare_count++;

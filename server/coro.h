@@ -6,13 +6,12 @@
 
 struct coro;
 
-/* Runs `run(arg)` on a stack of its own until it ends or waits. Stacks are kept for reuse by the calling
- * thread. */
+/* Runs `run(arg)` on its own stack until it ends or waits. The calling thread reuses stacks. */
 void coro_start(void (*run)(void *arg), void *arg);
-/* Inside a coroutine: itself. Outside: NULL. */
+/* The running coroutine; NULL outside of a coroutine. */
 struct coro *coro_self(void);
-/* Waits until another part of the same thread resumes it. False: it is called outside of a coroutine. Use
- * task_wait (server/task.h), which also says what is waited for. */
+/* Suspends the coroutine until the same thread resumes it. Returns false outside of a coroutine. Prefer
+ * task_wait (server/task.h), which can be cancelled. */
 bool coro_wait(void);
 void coro_resume(struct coro *c);
 /* Frees the calling thread's spare stacks. */

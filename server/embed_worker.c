@@ -68,7 +68,7 @@ static void post_weights(struct loop *loop)
     struct worker_job *job = calloc(1, sizeof *job);
     if (!job)
         abort();
-    *job = (struct worker_job){ .step = weights_step, .release = weights_release, .line = WORKER_TEXTS };
+    *job = (struct worker_job){ .step = weights_step, .release = weights_release, .queue = WORKER_TEXTS };
     worker_post(loop, job);
 }
 
@@ -112,7 +112,7 @@ static struct job *job_new(struct embed_worker *w, const char *const *texts, siz
     struct job *job = calloc(1, sizeof *job + count * EMBED_DIM * sizeof(float) + bytes);
     if (!job)
         abort();
-    job->job = (struct worker_job){ .step = embed_step, .release = embed_release, .line = WORKER_TEXTS };
+    job->job = (struct worker_job){ .step = embed_step, .release = embed_release, .queue = WORKER_TEXTS };
     job->w = w;
     job->count = count;
     job->out = (float *)(void *)(job + 1);

@@ -9,7 +9,7 @@
 struct printer {
     FILE *to;
     const struct route *route;
-    const char *from; /* where the fields of the table being printed are, unless the row says it */
+    const char *from; /* overrides the `from` column; NULL: as in the field table */
 };
 
 static const char *const from_names[] = { [FROM_PATH] = "path",
@@ -30,7 +30,7 @@ static void print_route(const struct printer *p)
     fprintf(p->to, "%s\t%s\t%s\t", method_name(p->route->method), p->route->path, role_name(p->route->role));
 }
 
-/* The limits as the decoder applies them: see field_has_min and field_has_max. */
+/* Prints only limits that the decoder applies: see field_has_min and field_has_max. */
 static void print_limits(const struct printer *p, const struct field *f)
 {
     if (field_has_min(f))

@@ -4,10 +4,9 @@
 
 #include <stdio.h>
 
-/* A line of column names, then a line for each route (its field is "-") followed by one for each of its
- * fields. The fields of objects have dotted names: `outcome.metric`, `fees[].symbol` in a list of objects,
- * `marks{}` for the values and `marks{name}` for the names of a map. An empty column says that the table has
- * no such limit. */
+/* Prints a line of column names, then a line for each route (with the field "-"), followed by a line for each
+ * of its fields. Fields of objects have dotted names: `outcome.metric`, `fees[].symbol` in a list of objects,
+ * `marks{}` for the values and `marks{name}` for the names of a map. An empty column means no limit. */
 void fields_print(FILE *to);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { TIMEOUT_S = 3, HOST_SIZE = 256 };
 
-/* "127.0.0.1:8080", "[::1]:8080"; an address that stands for all of them is asked on loopback. */
+/* Splits "127.0.0.1:8080" or "[::1]:8080". A wildcard address becomes loopback. */
 static bool split(const char *listen, char host[HOST_SIZE], const char **port)
 {
     const char *colon = strrchr(listen, ':');

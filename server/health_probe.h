@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* True when GET /health/ready on that ADDRESS:PORT answers 200. False: one line on stderr. */
+/* Returns whether GET /health/ready on that ADDRESS:PORT returns 200. If not, prints one line on stderr. */
 bool health_probe(const char *listen);
 
 #endif

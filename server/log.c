@@ -1,4 +1,4 @@
-/* The log: each thread keeps its lines and sends them to stderr, without ever waiting for a reader there. */
+/* The log: each thread buffers its lines and writes them to stderr, without blocking on a slow reader. */
 #include "server/log.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "server/log_line.h"
 
 enum {
-    /* A pipe takes this much at once or not at all, so a line is never torn. */
+    /* A pipe write of this size is atomic, so a line is never torn. */
     CHUNK_BYTES = PIPE_BUF,
     PIPE_BYTES = 1 << 20,
     TORN_WAIT_MS = 100,
@@ -32,17 +32,17 @@ static int log_fd = STDERR_FILENO;
 static bool log_fd_is_socket;
 static atomic_ullong dropped;
 
-/* What a thread has written but not sent. */
+/* The unsent lines of a thread. */
 static _Thread_local struct {
     char bytes[CHUNK_BYTES];
     size_t len;
     unsigned lines;
-} mine;
+} buffer;
 
-/* ---- sending ---- */
+/* ---- writing ---- */
 
-/* A second, non-blocking way to the same pipe or terminal: the flag must not be set on a description that
- * other programs share. */
+/* Opens the same pipe or terminal again with O_NONBLOCK, because setting the flag on stderr would affect
+ * other programs that share it. */
 static void open_nonblocking(void)
 {
     struct stat st;
@@ -80,19 +80,19 @@ bool log_on(enum log_level level)
     return level >= lowest;
 }
 
-/* False when nobody took the bytes: the reader is gone, or too slow. */
+/* Returns false if the reader is gone or too slow. */
 static bool send_bytes(const char *bytes, size_t len)
 {
-    bool begun = false;
+    bool partly_sent = false;
     while (len > 0) {
         ssize_t n = log_fd_is_socket ? send(log_fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL)
                                      : write(log_fd, bytes, len);
         if (n >= 0) {
-            begun = true;
+            partly_sent = true;
             bytes += n;
             len -= (size_t)n;
-        } else if (errno == EAGAIN && begun) {
-            /* Only a terminal or a socket takes half a chunk; it gets a moment for the other half. */
+        } else if (errno == EAGAIN && partly_sent) {
+            /* Only a terminal or a socket accepts part of a chunk. Wait briefly for the rest. */
             struct pollfd p = { .fd = log_fd, .events = POLLOUT };
             if (poll(&p, 1, TORN_WAIT_MS) <= 0)
                 return false;
@@ -107,14 +107,14 @@ static size_t dropped_line(char *out, size_t size, unsigned long long lines);
 
 void log_flush(void)
 {
-    if (!mine.len)
+    if (!buffer.len)
         return;
     unsigned long long lost = atomic_load_explicit(&dropped, memory_order_relaxed);
-    bool sent = send_bytes(mine.bytes, mine.len);
+    bool sent = send_bytes(buffer.bytes, buffer.len);
     if (!sent)
-        atomic_fetch_add_explicit(&dropped, mine.lines, memory_order_relaxed);
-    mine.len = 0;
-    mine.lines = 0;
+        atomic_fetch_add_explicit(&dropped, buffer.lines, memory_order_relaxed);
+    buffer.len = 0;
+    buffer.lines = 0;
     if (sent && lost && atomic_compare_exchange_strong(&dropped, &lost, 0)) {
         char line[256];
         if (!send_bytes(line, dropped_line(line, sizeof line, lost)))
@@ -122,16 +122,16 @@ void log_flush(void)
     }
 }
 
-static void keep(const char *line, size_t len)
+static void buffer_line(const char *line, size_t len)
 {
-    if (mine.len + len > sizeof mine.bytes)
+    if (buffer.len + len > sizeof buffer.bytes)
         log_flush();
-    memcpy(mine.bytes + mine.len, line, len);
-    mine.len += len;
-    mine.lines++;
+    memcpy(buffer.bytes + buffer.len, line, len);
+    buffer.len += len;
+    buffer.lines++;
 }
 
-/* ---- what the service says ---- */
+/* ---- events ---- */
 
 void log_event(enum log_level level, const char *event, const char *fmt, ...)
 {
@@ -148,7 +148,7 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...)
     struct log_line l;
     log_line_open(&l, bytes, sizeof bytes, as_json, level_names[level], event);
     log_line_detail(&l, detail);
-    keep(bytes, log_line_close(&l, bytes));
+    buffer_line(bytes, log_line_close(&l, bytes));
     log_flush();
 }
 
@@ -170,7 +170,7 @@ void log_request(const struct log_request *r)
     log_line_text(&l, "request_id", r->request_id);
     log_line_text(&l, "trace_id", r->trace_id);
     log_line_text(&l, "code", r->code);
-    keep(bytes, log_line_close(&l, bytes));
+    buffer_line(bytes, log_line_close(&l, bytes));
 }
 
 static size_t dropped_line(char *out, size_t size, unsigned long long lines)

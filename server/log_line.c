@@ -1,4 +1,4 @@
-/* One line of the log, written down as text or as JSON. */
+/* Formats a log line as text or JSON. */
 #include "server/log_line.h"
 
 #include <string.h>
@@ -6,10 +6,11 @@
 
 #include "core/base/utf8.h"
 
-/* Kept free in a line for what closes it. */
+/* Reserved for the end of the line. */
 enum { CLOSING_BYTES = 16 };
 
-/* The text of the second that this thread last saw: to format it costs more than the rest of a line. */
+/* The formatted time of the last second, cached because formatting it costs more than the rest of the line.
+ */
 static _Thread_local struct {
     time_t second;
     char stamp[24];
@@ -42,7 +43,7 @@ static void put_number(struct log_line *l, long long value)
     put(l, p, (size_t)(digits + sizeof digits - p));
 }
 
-/* The letter after the backslash for characters that have one, else 0. */
+/* The letter of a short escape such as \n; 0: none. */
 static char escape_letter(unsigned char c)
 {
     switch (c) {
@@ -65,7 +66,7 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* The bytes of the character at `text`, 0 when it is not valid UTF-8 or a control character of C1. */
+/* The length of the character at `text`; 0 if it is invalid UTF-8 or a C1 control character. */
 static size_t character_bytes(const char *text, size_t len)
 {
     if (len >= 2 && text[0] == '\xc2' && (unsigned char)text[1] < 0xa0)
@@ -77,8 +78,7 @@ static size_t character_bytes(const char *text, size_t len)
     return 0;
 }
 
-/* Escapes what could end the value, the line or the encoding. `quotes`: whether quotes and backslashes are
- * escaped too. */
+/* Escapes control characters and invalid UTF-8. `quotes`: escape quotes and backslashes too. */
 static void put_escaped(struct log_line *l, const char *text, size_t len, bool quotes)
 {
     static const char hex[] = "0123456789abcdef";
@@ -136,10 +136,10 @@ static void put_value(struct log_line *l, const char *text, size_t len)
         put(l, "\"", 1);
     put_escaped(l, text, len, true);
     if (quoted)
-        *l->at++ = '"'; /* the closing bytes of the line have room for it */
+        *l->at++ = '"'; /* fits in CLOSING_BYTES */
 }
 
-/* A field that may not fit is left out: half a field is worse than none. */
+/* Omits a field that may not fit, rather than truncating it. */
 void log_line_text(struct log_line *l, const char *name, const char *text)
 {
     if (!text || l->end - l->at < 256)
@@ -197,15 +197,15 @@ size_t log_line_close(struct log_line *l, const char *bytes)
 
 /* ---- details ---- */
 
-/* The length of `name=` at the start of the text, without the sign; 0 when there is none. */
+/* The length of the name if the text starts with `name=`; otherwise 0. */
 static size_t field_name(const char *text)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
     return n && text[n] == '=' ? n : 0;
 }
 
-/* Where the value ends: a quoted one at the quote that the next field or the end follows. NULL: it does not
- * end. */
+/* The end of the value. A quoted value ends at a quote before the next field or the end of the text. NULL: it
+ * is unterminated. */
 static const char *value_end(const char *value)
 {
     if (*value != '"')
@@ -217,7 +217,8 @@ static const char *value_end(const char *value)
     return NULL;
 }
 
-/* Walks name=value pairs; writes them as fields when `l` is given. False when the text is none. */
+/* Parses name=value pairs, and writes them as fields unless `l` is NULL. Returns false if the text is not
+ * made of pairs. */
 static bool detail_fields(struct log_line *l, const char *text)
 {
     while (*text) {

@@ -50,7 +50,7 @@ void loop_watch(struct loop *l, struct watch *w, uint32_t events)
     struct epoll_event e = { .events = events, .data.ptr = w };
     if (epoll_ctl(l->epoll, op, w->fd, &e) != 0) {
         fprintf(stderr, "daybookd: epoll_ctl: %s\n", strerror(errno));
-        abort(); /* a descriptor registered twice or closed early: a defect, not a condition */
+        abort(); /* a bug: the descriptor was registered twice or closed early */
     }
     w->events = events;
 }
@@ -67,7 +67,7 @@ void loop_timer_off(struct loop *l, struct timer *t)
     t->armed = false;
 }
 
-/* Which list: those of long delays would otherwise stand in the way of all that come after them. */
+/* One list per magnitude of the delay, so that arming a short timer never walks past long ones. */
 static int list_of(int64_t delay_us)
 {
     int bits = delay_us > 0 ? 64 - __builtin_clzll((unsigned long long)delay_us) : 0;
@@ -91,7 +91,7 @@ void loop_timer(struct loop *l, struct timer *t, int64_t delay_us)
     t->armed = true;
 }
 
-/* The timer that is due next, or NULL. */
+/* The next timer to fire, or NULL. */
 static struct timer *next_timer(const struct loop *l)
 {
     struct timer *next = NULL;
@@ -103,9 +103,9 @@ static struct timer *next_timer(const struct loop *l)
     return next;
 }
 
-static int wait_ms(const struct loop *l, int64_t most_us)
+static int wait_ms(const struct loop *l, int64_t max_us)
 {
-    int64_t us = most_us;
+    int64_t us = max_us;
     const struct timer *next = next_timer(l);
     if (next) {
         int64_t due = next->at_us - loop_clock_us();
@@ -116,14 +116,14 @@ static int wait_ms(const struct loop *l, int64_t most_us)
     }
     if (us < 0)
         return -1;
-    us = (us + 999) / 1000; /* upwards: waking early would spin */
+    us = (us + 999) / 1000; /* round up: waking early would spin */
     return us > 60000 ? 60000 : (int)us;
 }
 
-void loop_turn(struct loop *l, int64_t most_us)
+void loop_turn(struct loop *l, int64_t max_us)
 {
     struct epoll_event events[EVENTS_A_TURN];
-    int n = epoll_wait(l->epoll, events, EVENTS_A_TURN, wait_ms(l, most_us));
+    int n = epoll_wait(l->epoll, events, EVENTS_A_TURN, wait_ms(l, max_us));
     l->now_us = loop_clock_us();
     for (int i = 0; i < n; i++) {
         struct watch *w = events[i].data.ptr;

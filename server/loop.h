@@ -19,11 +19,10 @@ struct worker;
 struct embed_worker;
 struct config;
 
-/* Something that wants to know when a descriptor is ready. Embed it; `ready` finds its owner by container_of.
- */
+/* Calls `ready` when a descriptor is ready. Embed it; `ready` finds its owner with container_of. */
 struct watch {
     int fd;
-    uint32_t events; /* what it is registered for; 0: not at all */
+    uint32_t events; /* registered epoll events; 0: not registered */
     void (*ready)(struct watch *w, uint32_t events);
 };
 
@@ -32,52 +31,51 @@ struct timer {
     int64_t at_us; /* on the loop's clock */
     void (*fire)(struct timer *t);
     bool armed;
-    int list; /* the one that it is in */
+    int list; /* index into loop.timers */
 };
 
-/* Timers in the order of their time. */
+/* Timers sorted by time. */
 struct timer_list {
     struct timer *first, *last;
 };
-enum { TIMER_LISTS = 40 }; /* one for each length of a delay, in bits */
+enum { TIMER_LISTS = 40 }; /* one for each bit length of a delay */
 
 struct loop {
     int index;
     int epoll;
-    int64_t now_us; /* the monotonic clock, read once a turn */
+    int64_t now_us; /* the monotonic clock, read once per turn */
     struct timer_list timers[TIMER_LISTS];
-    uint64_t timed; /* a bit for each list that is not empty */
+    uint64_t timed; /* bit mask of the lists that are not empty */
     const struct config *config;
-    /* the parts of the service that live on this loop */
+    /* the parts of the service on this loop */
     struct http *http;
     struct db *db;
     struct auth *auth;
     struct metrics *metrics;
-    struct remote *remote;             /* NULL: there is no other server to ask */
-    struct llm *llm;                   /* NULL: no model is configured */
-    struct remote_embedder *embedder;  /* NULL: the built-in one embeds */
-    struct worker *worker;             /* NULL: the service stops */
-    struct embed_worker *embed_worker; /* NULL: the endpoint embeds */
+    struct remote *remote;            /* NULL: no model and no endpoint are configured */
+    struct llm *llm;                  /* NULL: no model is configured */
+    struct remote_embedder *embedder; /* NULL: the built-in embedder is used */
+    struct worker *worker;            /* NULL: the service stops */
+    struct embed_worker *embed_worker; /* NULL: the remote endpoint is used */
 };
 
 bool loop_open(struct loop *l);
 void loop_close(struct loop *l);
 
-/* Waits for descriptors or the next timer, at most `most_us` (-1: no limit), and calls whoever is concerned.
- */
-void loop_turn(struct loop *l, int64_t most_us);
+/* Waits for descriptors or the next timer, at most `max_us` (-1: no limit), and runs their callbacks. */
+void loop_turn(struct loop *l, int64_t max_us);
 
-/* Registers, changes or (events 0) removes. */
+/* Registers the watch, changes its events, or removes it (events 0). */
 void loop_watch(struct loop *l, struct watch *w, uint32_t events);
 
-/* Arms the timer, or arms it again. Timers of one constant delay cost nothing to arm, however many there are
- * of others: they go to the end of a list of their own. */
+/* Arms or re-arms the timer. Arming timers that share one constant delay is O(1): each goes to the end of its
+ * list. */
 void loop_timer(struct loop *l, struct timer *t, int64_t delay_us);
 void loop_timer_off(struct loop *l, struct timer *t);
 
-/* The monotonic clock, read now. */
+/* The current monotonic time. */
 int64_t loop_clock_us(void);
-/* Wall clock in microseconds since 1970: the default for the caller's time. */
+/* The wall clock in microseconds since 1970. */
 int64_t loop_wall_us(void);
 
 #endif

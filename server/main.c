@@ -21,7 +21,7 @@
 
 enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* What is left of the command line when the settings are taken out: the words after the command. */
+/* The rest of the command line after the settings were removed. */
 struct words {
     int count;
     char **list;
@@ -32,8 +32,8 @@ struct command {
     enum exit_code (*run)(const struct config *config, struct words *words);
 };
 
-/* Many requests come together, and so do many answers: a thread that wakes lets the one that runs go on, so
- * that it meets more of them. The private cluster inherits it. Where it is refused, all works as well. */
+/* SCHED_BATCH: a woken thread does not preempt the running one, so each wake-up finds more requests and
+ * replies to handle together. The private PostgreSQL inherits it. Best effort. */
 static void prefer_throughput(void)
 {
     struct sched_param none = { 0 };
@@ -117,8 +117,8 @@ static bool take_option(struct words *words, const char *name, const char **valu
     return true;
 }
 
-/* Words that nobody took are a mistake. */
-static enum exit_code no_more(const char *command, const struct words *words)
+/* Leftover words are a usage error. */
+static enum exit_code expect_no_more_words(const char *command, const struct words *words)
 {
     if (!words->count)
         return EXIT_OK;
@@ -128,7 +128,7 @@ static enum exit_code no_more(const char *command, const struct words *words)
 
 /* ---- commands ---- */
 
-/* Room for every connection of every loop, and for people with psql. */
+/* max_connections of the private PostgreSQL: all connections of all loops, and some for psql. */
 static int connections_needed(const struct config *config)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -136,9 +136,9 @@ static int connections_needed(const struct config *config)
     return (int)(loops * (config->write_connections + config->slow_connections + 4) + 20);
 }
 
-/* The first process of a container is deaf to signals that it does not handle: they wait until serving
- * begins. */
-static void keep_signals_if_first(void)
+/* The kernel discards signals that PID 1 does not handle. Block them, so that they stay pending until serve()
+ * waits for them. */
+static void block_signals_as_init(void)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -150,16 +150,16 @@ static void keep_signals_if_first(void)
 
 static enum exit_code command_serve(const struct config *config, struct words *words)
 {
-    enum exit_code bad = no_more("serve", words);
+    enum exit_code bad = expect_no_more_words("serve", words);
     const char *url = config->database_url;
     bool has_keys = false;
     if (bad)
         return bad;
     if (!remote_check(config))
         return EXIT_FAILED;
-    keep_signals_if_first();
+    block_signals_as_init();
     prefer_throughput();
-    signal(SIGPIPE, SIG_IGN); /* a log that nobody reads is no reason to end */
+    signal(SIGPIPE, SIG_IGN); /* a closed log pipe must not end the service */
     if (!url[0] && !embedded_pg_start(config->data, connections_needed(config), &url))
         return EXIT_FAILED;
     int code = EXIT_FAILED;
@@ -177,7 +177,7 @@ static bool open_database(const struct config *config, const char **url)
 
 static enum exit_code command_migrate(const struct config *config, struct words *words)
 {
-    enum exit_code bad = no_more("migrate", words);
+    enum exit_code bad = expect_no_more_words("migrate", words);
     const char *url;
     if (bad)
         return bad;
@@ -192,7 +192,7 @@ static enum exit_code key_create(const struct config *config, struct words *word
     if (!take_option(words, "--owner", &owner) || !take_option(words, "--role", &role) ||
         !take_option(words, "--name", &name))
         return usage_error("key", "--owner, --role and --name need a value", NULL);
-    enum exit_code bad = no_more("key", words);
+    enum exit_code bad = expect_no_more_words("key", words);
     if (bad)
         return bad;
     if (!owner || !role)
@@ -205,7 +205,7 @@ static enum exit_code key_create(const struct config *config, struct words *word
 
 static enum exit_code key_list(const struct config *config, struct words *words)
 {
-    enum exit_code bad = no_more("key", words);
+    enum exit_code bad = expect_no_more_words("key", words);
     const char *url;
     if (bad)
         return bad;
@@ -221,7 +221,7 @@ static enum exit_code key_revoke(const struct config *config, struct words *word
         return usage_error("key", "key revoke needs the id of a key", NULL);
     const char *id = words->list[0];
     drop(words, 0, 1);
-    enum exit_code bad = no_more("key", words);
+    enum exit_code bad = expect_no_more_words("key", words);
     if (bad)
         return bad;
     bool ok = open_database(config, &url) && admin_key_revoke(url, id);
@@ -246,7 +246,7 @@ static enum exit_code command_key(const struct config *config, struct words *wor
 
 static enum exit_code command_health(const struct config *config, struct words *words)
 {
-    enum exit_code bad = no_more("health", words);
+    enum exit_code bad = expect_no_more_words("health", words);
     if (bad)
         return bad;
     return health_probe(config->listen) ? EXIT_OK : EXIT_FAILED;
@@ -255,7 +255,7 @@ static enum exit_code command_health(const struct config *config, struct words *
 static enum exit_code command_routes(const struct config *config, struct words *words)
 {
     (void)config;
-    enum exit_code bad = no_more("routes", words);
+    enum exit_code bad = expect_no_more_words("routes", words);
     if (!bad)
         serve_print_routes();
     return bad;
@@ -264,7 +264,7 @@ static enum exit_code command_routes(const struct config *config, struct words *
 static enum exit_code command_fields(const struct config *config, struct words *words)
 {
     (void)config;
-    enum exit_code bad = no_more("fields", words);
+    enum exit_code bad = expect_no_more_words("fields", words);
     if (!bad)
         fields_print(stdout);
     return bad;
@@ -273,7 +273,7 @@ static enum exit_code command_fields(const struct config *config, struct words *
 static enum exit_code command_settings(const struct config *config, struct words *words)
 {
     (void)config;
-    enum exit_code bad = no_more("settings", words);
+    enum exit_code bad = expect_no_more_words("settings", words);
     if (!bad)
         config_table(stdout);
     return bad;
@@ -286,7 +286,7 @@ static enum exit_code command_sql(const struct config *config, struct words *wor
         return usage_error("sql", "sql needs the name of a statement or --list", NULL);
     const char *name = words->list[0];
     drop(words, 0, 1);
-    enum exit_code bad = no_more("sql", words);
+    enum exit_code bad = expect_no_more_words("sql", words);
     if (bad)
         return bad;
     if (strcmp(name, "--list") == 0)
@@ -300,7 +300,7 @@ static enum exit_code command_sql(const struct config *config, struct words *wor
     return EXIT_OK;
 }
 
-/* ---- which ---- */
+/* ---- main ---- */
 
 static void print_usage(FILE *to)
 {
@@ -322,7 +322,7 @@ static void print_help(const struct command *c)
     }
 }
 
-/* True when the word was there. */
+/* Removes the flag from the words. Returns whether it was present. */
 static bool take_flag(struct words *words, const char *name)
 {
     bool found = false;
@@ -365,7 +365,7 @@ static enum exit_code run_command(const struct config *config, struct words *wor
     return c->run(config, words);
 }
 
-/* Whoever closed one of the three, no socket or file of ours shall take its place. */
+/* If the caller closed stdin, stdout or stderr, none of our files or sockets may get its number. */
 static void open_standard_files(void)
 {
     int fd;

@@ -1,4 +1,4 @@
-/* Counters of one loop, and the page that Prometheus reads. */
+/* Per-loop counters and the Prometheus page. */
 #include "server/metrics.h"
 
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 #include "server/loop.h"
 #include "server/worker.h"
 
-/* Written by one loop, read by any: relaxed atomics, so that counting costs an addition. */
+/* Written by one loop, read by all. Relaxed atomics make counting as cheap as an addition. */
 typedef _Atomic int64_t counter;
 
 static const int statuses[] = { 200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409,
@@ -29,11 +29,11 @@ enum { BOUNDS = sizeof bounds_us / sizeof *bounds_us };
 
 struct route_metrics {
     counter by_status[STATUSES];
-    counter bucket[BOUNDS + 1]; /* the last: beyond all bounds */
+    counter bucket[BOUNDS + 1]; /* the last one: above all bounds */
     counter sum_us;
 };
 
-/* Models take their time. */
+/* Models are slow. */
 static const int64_t remote_bounds_us[] = { 10000,   50000,   100000,   250000,   500000,   1000000,
                                             2500000, 5000000, 10000000, 20000000, 40000000, 80000000 };
 enum { REMOTE_BOUNDS = sizeof remote_bounds_us / sizeof *remote_bounds_us };
@@ -44,7 +44,7 @@ struct remote_metrics {
     counter sum_us, tries;
 };
 
-/* What can come of a reflection. */
+/* Outcomes of reflections. */
 static const struct {
     const char *outcome, *reason;
 } reflections[] = {
@@ -75,7 +75,7 @@ struct metrics {
     counter tokens_in, tokens_out, circuit_open;
     counter reflections[REFLECTIONS];
     counter backfill[BACKFILLS];
-    struct route_metrics routes[]; /* one more than there are routes */
+    struct route_metrics routes[]; /* one per route, and one for "no route" */
 };
 
 static struct metrics *all;
@@ -203,7 +203,7 @@ static char *route_label(int i, char label[128])
     return label;
 }
 
-/* The counter at this offset, over all loops. */
+/* The sum of the counter at this offset over all loops. */
 static int64_t sum(size_t offset)
 {
     int64_t total = 0;
@@ -231,7 +231,7 @@ static void requests(struct buf *out)
         }
 }
 
-/* One histogram: `label` is "" or ends with a comma. */
+/* `label` is "" or ends with a comma. `upto` holds cumulative counts. */
 static void histogram(struct buf *out, const char *name, const char *label, const int64_t *bounds,
                       int bound_count, const int64_t *upto, int64_t sum_of_us)
 {
@@ -251,7 +251,7 @@ static void latencies(struct buf *out)
 {
     char label[128];
     family(out, "daybook_request_seconds", "histogram",
-           "Time from the request line to the end of the answer.");
+           "Time from the request line to the end of the response.");
     for (int i = 0; i <= route_count(); i++) {
         int64_t upto[BOUNDS + 1], total = 0;
         for (int b = 0; b <= BOUNDS; b++)
@@ -270,7 +270,7 @@ static int64_t sum_remote(int what, size_t member, int index)
                (size_t)index * sizeof(counter));
 }
 
-/* Questions to other servers: each kind has the same families. */
+/* Calls to models and embedding endpoints, with the same families for each kind. */
 static void remotes(struct buf *out)
 {
     static const char *const kinds[METRICS_REMOTES] = { "model", "embedding" };
@@ -278,18 +278,18 @@ static void remotes(struct buf *out)
     for (int k = 0; k < METRICS_REMOTES; k++) {
         char name[64];
         snprintf(name, sizeof name, "daybook_%s_calls_total", kinds[k]);
-        family(out, name, "counter", "Questions by what came of them, repetitions not counted.");
+        family(out, name, "counter", "Calls by outcome; retries are not counted.");
         for (int o = 0; o < OUTCOMES; o++)
             buf_fmt(out, "%s{outcome=\"%s\"} %lld\n", name, outcomes[o],
                     (long long)sum_remote(k, offsetof(struct remote_metrics, by_outcome), o));
         snprintf(name, sizeof name, "daybook_%s_requests_total", kinds[k]);
-        family(out, name, "counter", "Requests sent for them, repetitions included.");
+        family(out, name, "counter", "HTTP requests sent, retries included.");
         buf_fmt(out, "%s %lld\n", name, (long long)sum_remote(k, offsetof(struct remote_metrics, tries), 0));
         int64_t upto[REMOTE_BOUNDS + 1], total = 0;
         for (int b = 0; b <= REMOTE_BOUNDS; b++)
             upto[b] = total += sum_remote(k, offsetof(struct remote_metrics, bucket), b);
         snprintf(name, sizeof name, "daybook_%s_seconds", kinds[k]);
-        family(out, name, "histogram", "Time from the question to the end of the answer.");
+        family(out, name, "histogram", "Time from the call to the end of the response, retries included.");
         histogram(out, name, "", remote_bounds_us, REMOTE_BOUNDS, upto,
                   sum_remote(k, offsetof(struct remote_metrics, sum_us), 0));
     }
@@ -297,45 +297,46 @@ static void remotes(struct buf *out)
 
 static void reflections_page(struct buf *out)
 {
-    family(out, "daybook_reflections_total", "counter", "Reflections by what came of them, and why.");
+    family(out, "daybook_reflections_total", "counter", "Reflections by outcome and reason.");
     for (int i = 0; i < REFLECTIONS; i++)
         buf_fmt(out, "daybook_reflections_total{outcome=\"%s\",reason=\"%s\"} %lld\n", reflections[i].outcome,
                 reflections[i].reason,
                 (long long)sum(offsetof(struct metrics, reflections) + (size_t)i * sizeof(counter)));
 }
 
-/* Values that are not by route: one row each. */
+/* Values without a route label. */
 static const struct {
     const char *name, *type, *label, *help;
     size_t offset;
 } values[] = {
 #define GAUGE(member) offsetof(struct metrics, gauges) + offsetof(struct gauges, member)
-    { "daybook_requests_in_flight", "gauge", "", "Requests being worked on or sent.", GAUGE(requests) },
+    { "daybook_requests_in_flight", "gauge", "", "Requests being read, worked on or sent.", GAUGE(requests) },
     { "daybook_db_connections", "gauge", "{lane=\"read\"}", "Database connections that are up, by lane.",
       GAUGE(ready[0]) },
     { "daybook_db_connections", "gauge", "{lane=\"write\"}", NULL, GAUGE(ready[1]) },
     { "daybook_db_connections", "gauge", "{lane=\"slow\"}", NULL, GAUGE(ready[2]) },
     { "daybook_db_in_flight", "gauge", "{lane=\"read\"}",
-      "Statements sent or queued and not answered, by lane.", GAUGE(in_flight[0]) },
+      "Statements queued or sent that have no result yet, by lane.", GAUGE(in_flight[0]) },
     { "daybook_db_in_flight", "gauge", "{lane=\"write\"}", NULL, GAUGE(in_flight[1]) },
     { "daybook_db_in_flight", "gauge", "{lane=\"slow\"}", NULL, GAUGE(in_flight[2]) },
-    { "daybook_db_waiting", "gauge", "", "Requests that wait for a connection of the slow lane.",
+    { "daybook_db_waiting", "gauge", "", "Requests waiting for a connection of the slow lane.",
       GAUGE(waiting) },
-    { "daybook_db_reconnects_total", "counter", "", "Database connections that were lost and came back.",
+    { "daybook_db_reconnects_total", "counter", "", "Database connections that were lost and re-established.",
       GAUGE(reconnects) },
     { "daybook_db_lost_statements_total", "counter", "",
       "Statements in flight when their connection was lost.", GAUGE(lost) },
     { "daybook_model_tokens_total", "counter", "{direction=\"input\"}",
-      "Tokens of questions to models and of their answers.", offsetof(struct metrics, tokens_in) },
+      "Tokens sent to models and received from them.", offsetof(struct metrics, tokens_in) },
     { "daybook_model_tokens_total", "counter", "{direction=\"output\"}", NULL,
       offsetof(struct metrics, tokens_out) },
-    { "daybook_embedding_circuit_open", "gauge", "", "Loops that do not ask the embedding endpoint now.",
+    { "daybook_embedding_circuit_open", "gauge", "",
+      "Loops whose circuit breaker for the embedding endpoint is open.",
       offsetof(struct metrics, circuit_open) },
-    { "daybook_worker_jobs", "gauge", "",
-      "Jobs that wait for a thread beside the loops, or are in its hands.", GAUGE(worker_jobs) },
-    { "daybook_embedder_queued_texts", "gauge", "", "Texts that wait for the built-in embedder.",
+    { "daybook_worker_jobs", "gauge", "", "Jobs queued or running on the worker threads.",
+      GAUGE(worker_jobs) },
+    { "daybook_embedder_queued_texts", "gauge", "", "Texts queued for the built-in embedder.",
       GAUGE(embed_queued) },
-    { "daybook_embedder_texts_total", "counter", "", "Texts that the built-in embedder has embedded.",
+    { "daybook_embedder_texts_total", "counter", "", "Texts embedded by the built-in embedder.",
       GAUGE(embed_texts) },
 #define BACKFILL(what) offsetof(struct metrics, backfill) + (what) * sizeof(counter)
     { "daybook_backfill_pending", "gauge", "",
@@ -360,10 +361,10 @@ void metrics_page(struct buf *out)
             family(out, values[i].name, values[i].type, values[i].help);
         buf_fmt(out, "%s%s %lld\n", values[i].name, values[i].label, (long long)sum(values[i].offset));
     }
-    family(out, "daybook_embedder_seconds_total", "counter", "Time that the built-in embedder has worked.");
+    family(out, "daybook_embedder_seconds_total", "counter", "Time spent by the built-in embedder.");
     buf_fmt(out, "daybook_embedder_seconds_total %.6f\n", (double)sum(GAUGE(embed_us)) / 1e6);
-    family(out, "daybook_connections", "gauge", "Client connections that are open.");
+    family(out, "daybook_connections", "gauge", "Open client connections.");
     buf_fmt(out, "daybook_connections %lld\n", clients_count());
-    family(out, "daybook_info", "gauge", "The version that runs.");
+    family(out, "daybook_info", "gauge", "The running version.");
     buf_fmt(out, "daybook_info{version=\"%s\",commit=\"%s\"} 1\n", DAYBOOK_VERSION, DAYBOOK_COMMIT);
 }

@@ -1,4 +1,4 @@
-/* Counters of one loop, and the page that Prometheus reads. */
+/* Per-loop counters and the Prometheus page. */
 #ifndef DAYBOOK_SERVER_METRICS_H
 #define DAYBOOK_SERVER_METRICS_H
 
@@ -10,22 +10,21 @@
 struct metrics;
 struct loop;
 
-/* One for each loop; all of them are kept, so that any loop can add them up. Call before the loops start. */
+/* One per loop, in a global list so that any loop can sum them. Call it before the loops start. */
 struct metrics *metrics_open(struct loop *loop);
 void metrics_close(void);
 
-/* `route` is its index; the number of routes stands for "no route". */
+/* `route` is the route's index; route_count() means "no route". */
 void metrics_request(struct metrics *m, int route, int status, int64_t us);
 
-/* A question to another server, its repetitions included: what came of it, how long it took, how many
- * requests it was. */
+/* A call to another server, retries included: its outcome, duration and number of requests. */
 enum metrics_remote { METRICS_MODEL, METRICS_EMBEDDING, METRICS_REMOTES };
 enum metrics_outcome {
     OUTCOME_OK,
     OUTCOME_FAILED,
     OUTCOME_TIMEOUT,
-    OUTCOME_GIVEN_UP,     /* by the call that asked: its own time was up, or the service stopped */
-    OUTCOME_CIRCUIT_OPEN, /* nobody was asked */
+    OUTCOME_GIVEN_UP,     /* the request that made the call timed out, or the service stopped */
+    OUTCOME_CIRCUIT_OPEN, /* no request was sent */
     OUTCOMES,
 };
 void metrics_remote(struct metrics *m, enum metrics_remote what, enum metrics_outcome outcome, int64_t us,
@@ -38,10 +37,10 @@ void metrics_circuit(struct metrics *m, bool open);
 enum metrics_backfill { BACKFILL_EMBEDDED, BACKFILL_REFUSED, BACKFILL_FAILED, BACKFILL_PENDING, BACKFILLS };
 void metrics_backfill(struct metrics *m, enum metrics_backfill what, int64_t n);
 
-/* What came of a reflection, and why; `reason` NULL: it ran. */
+/* The outcome of a reflection and its reason; NULL: it ran. */
 void metrics_reflection(struct metrics *m, const char *outcome, const char *reason);
 
-/* Copies what this loop's parts count, once a turn at most. */
+/* Copies the counters of this loop's parts. Call it at most once per turn. */
 void metrics_observe(struct metrics *m);
 
 /* The whole page, over all loops. */

@@ -1,9 +1,9 @@
-/* What went wrong with a request: one error from errors.def, its detail and all bad fields. */
+/* The problem of a request: one error from errors.def, its detail and all bad fields. */
 #include "server/problem.h"
 
 #include <ctype.h>
 
-enum { MOST_BAD_FIELDS = 100 };
+enum { MAX_BAD_FIELDS = 100 };
 
 static const struct {
     int status;
@@ -21,7 +21,7 @@ static const char *const faults[FAULT_COUNT] = {
 #undef FAULT
 };
 
-/* The codes are the names in lower case; made once, because every answer and metric uses them. */
+/* The codes are the names in lower case, computed once because every error reply and log line uses them. */
 static char err_codes[ERR_COUNT][40], fault_codes[FAULT_COUNT][40];
 
 __attribute__((constructor)) static void codes_init(void)
@@ -45,7 +45,7 @@ enum err problem_set(struct problem *p, enum err e, const char *fmt, ...)
 
 enum err problem_field(struct problem *p, const char *field, enum fault fault, const char *fmt, ...)
 {
-    if (p->count++ >= MOST_BAD_FIELDS)
+    if (p->count++ >= MAX_BAD_FIELDS)
         return ERR_INVALID_FIELDS;
     struct bad_field *bad = arena_zero(p->arena, sizeof *bad);
     bad->field = arena_text(p->arena, field);

@@ -1,4 +1,4 @@
-/* What went wrong with a request: one error from errors.def, its detail and all bad fields. */
+/* The problem of a request: one error from errors.def, its detail and all bad fields. */
 #ifndef DAYBOOK_SERVER_PROBLEM_H
 #define DAYBOOK_SERVER_PROBLEM_H
 
@@ -27,7 +27,7 @@ struct bad_field {
 
 struct problem {
     struct arena *arena;
-    const char *about;  /* what was read and is faulty; NULL: the body */
+    const char *about;  /* the name of the faulty input; NULL: "body" */
     const char *detail; /* NULL: the title says enough */
     struct bad_field *first, *last;
     int count;
@@ -40,7 +40,7 @@ static inline const char *problem_about(const struct problem *p)
 
 #define must_check __attribute__((warn_unused_result))
 
-/* Leaves the calling function when a step fails. */
+/* Returns from the calling function if a step fails. */
 #define TRY(step)                  \
     do {                           \
         enum err try_err = (step); \
@@ -51,7 +51,8 @@ static inline const char *problem_about(const struct problem *p)
 /* Sets the detail and returns `e`, so that `return problem_set(p, ERR_…, "…")` reads as one step. */
 enum err problem_set(struct problem *p, enum err e, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Adds a bad field and returns ERR_INVALID_FIELDS. At most 100 are kept. `field` is copied. */
+/* Adds a bad field and returns ERR_INVALID_FIELDS. Fields after the first 100 are only counted. Copies
+ * `field`. */
 enum err problem_field(struct problem *p, const char *field, enum fault fault, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -1,4 +1,4 @@
-/* What a key may do. */
+/* The roles of API keys. */
 #include "server/role.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Serving: the event loops between start and stop. */
+/* Starts the event loops, and stops them on a signal. */
 #include "server/serve.h"
 
 #include <arpa/inet.h>
@@ -38,13 +38,13 @@
 #include "server/remote/remote_check.h"
 #include "server/worker.h"
 
-enum { BACKLOG = 1024, MOST_LOOPS = 64, READY_LIMIT_S = 5 };
+enum { BACKLOG = 1024, MAX_LOOPS = 64, READY_LIMIT_S = 5 };
 
-/* One loop and the thread that it runs in. */
+/* A loop and its thread. */
 struct loop_thread {
     struct loop loop;
     pthread_t thread;
-    struct watch stop; /* an eventfd: the only thing that another thread ever says to a loop */
+    struct watch stop; /* an eventfd: the only signal that another thread sends to a loop */
     bool stopping;
     int listen_fd;
     const char *database_url;
@@ -102,7 +102,7 @@ static int listen_socket(const struct sockaddr *address, socklen_t len, bool sha
     return fd;
 }
 
-/* One socket for each loop on the same port; the kernel spreads the connections. */
+/* One socket per loop on the same port (SO_REUSEPORT); the kernel distributes the connections. */
 static bool listen_all(const struct config *config, bool has_keys, struct loop_thread *threads, int count,
                        char url[static 64])
 {
@@ -115,14 +115,15 @@ static bool listen_all(const struct config *config, bool has_keys, struct loop_t
     freeaddrinfo(found);
     struct sockaddr *a = (struct sockaddr *)&address;
     if (!has_keys && !is_loopback(a)) {
-        fprintf(stderr,
-                "daybookd: --listen %s: without an API key only loopback is served; make one with: daybookd "
-                "key create --owner NAME --role agent\n",
-                config->listen);
+        fprintf(
+            stderr,
+            "daybookd: --listen %s: without an API key only loopback is served; create one with: daybookd "
+            "key create --owner NAME --role agent\n",
+            config->listen);
         return false;
     }
-    /* Sockets that share a port would also share it with another daybookd of the same user: a plain one is
-     * tried first. */
+    /* SO_REUSEPORT would also share the port with another daybookd of the same user. So try to bind without
+     * it first. */
     int probe = listen_socket(a, len, false);
     if (probe >= 0)
         close(probe);
@@ -132,7 +133,7 @@ static bool listen_all(const struct config *config, bool has_keys, struct loop_t
             probe = -1;
             break;
         }
-        getsockname(threads[i].listen_fd, a, &len); /* port 0 has become a real one for the others */
+        getsockname(threads[i].listen_fd, a, &len); /* replaces port 0 by the real port for the other loops */
     }
     if (probe < 0) {
         fprintf(stderr, "daybookd: cannot listen on %s: %s\n", config->listen,
@@ -147,7 +148,7 @@ static bool listen_all(const struct config *config, bool has_keys, struct loop_t
 
 /* ---- one loop ---- */
 
-static sem_t loops_ready; /* posted once by each loop when it can serve */
+static sem_t loops_ready; /* each loop posts it once, when it can serve */
 
 static void on_stop(struct watch *w, uint32_t events)
 {
@@ -157,10 +158,10 @@ static void on_stop(struct watch *w, uint32_t events)
     loop_watch(&thread->loop, w, 0);
 }
 
-static void turn(struct loop *l, int64_t most_us)
+static void turn(struct loop *l, int64_t max_us)
 {
     int64_t wait = http_wait_us(l->http);
-    loop_turn(l, wait < 0 || (most_us >= 0 && most_us < wait) ? most_us : wait);
+    loop_turn(l, wait < 0 || (max_us >= 0 && max_us < wait) ? max_us : wait);
     http_run(l->http);
     db_flush(l->db);
     metrics_observe(l->metrics);
@@ -175,13 +176,14 @@ static void drain(struct loop *l)
         turn(l, 50 * 1000);
     if (!http_in_flight(l->http))
         return;
-    log_event(LOG_WARN, "stop", "%d requests did not finish in time", http_in_flight(l->http));
+    log_event(LOG_WARN, "stop", "%d requests did not finish before the stop time-out",
+              http_in_flight(l->http));
     http_abandon(l->http);
     for (int i = 0; i < 20 && http_in_flight(l->http); i++)
         turn(l, 10 * 1000);
 }
 
-/* Whoever embeds and answers, only what the settings ask for; and who works beside the loop. */
+/* Opens the model client, the embedder and the worker, as far as they are configured. */
 static bool remotes_open(struct loop *l)
 {
     l->llm = llm_open(l);
@@ -194,7 +196,7 @@ static bool remotes_open(struct loop *l)
     return l->worker && (l->remote || !remote_wanted(l->config)) && (l->embed_worker || l->embedder);
 }
 
-/* Ends what still waits for them; nobody can wait for them any more. */
+/* Cancels all waits for them; no new ones can start. */
 static void remotes_stop(struct loop *l)
 {
     remote_close(l->remote);
@@ -229,7 +231,7 @@ static void *work(void *arg)
     drain(l);
     http_stop(l->http);
     remotes_stop(l);
-    db_close(l->db); /* ends what still waits for it: calls, and auth's look-up */
+    db_close(l->db); /* cancels all waits for the database: calls, and the key load of auth */
     auth_close(l->auth);
     remotes_close(l);
     http_close(l->http);
@@ -254,7 +256,7 @@ static bool loop_thread_open(struct loop_thread *w, int index, const struct conf
     return w->loop.http && remotes_open(&w->loop) && (index > 0 || backfill_open(&w->loop));
 }
 
-/* ---- all of them ---- */
+/* ---- all loops ---- */
 
 static void raise_descriptor_limit(void)
 {
@@ -278,8 +280,8 @@ static void print_hints(const char *url)
            url, url, url, url);
 }
 
-/* The URL is worth printing when requests will be served; a database that went away meanwhile does not hold
- * it up. */
+/* So that the URL is printed when requests can be served. Gives up after READY_LIMIT_S if the database is
+ * down. */
 static void wait_until_ready(int count)
 {
     struct timespec until;
@@ -291,8 +293,7 @@ static void wait_until_ready(int count)
                 return;
 }
 
-/* Blocks until SIGTERM or SIGINT. Signals were blocked before any thread began, so this thread alone sees
- * them. */
+/* Blocks until SIGTERM or SIGINT. They are blocked in all threads, so only this call receives them. */
 static void wait_for_stop(const sigset_t *set)
 {
     int which = 0;
@@ -302,22 +303,22 @@ static void wait_for_stop(const sigset_t *set)
 
 int serve(const struct config *config, const char *database_url, bool has_keys)
 {
-    static struct loop_thread threads[MOST_LOOPS];
+    static struct loop_thread threads[MAX_LOOPS];
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
+    signal(SIGXFSZ, SIG_IGN); /* let write() fail with EFBIG instead */
     raise_descriptor_limit();
     route_init();
 
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int count = config->loops ? (int)config->loops
-                              : (int)(cores < 1            ? 1
-                                      : cores > MOST_LOOPS ? MOST_LOOPS
-                                                           : cores);
+                              : (int)(cores < 1           ? 1
+                                      : cores > MAX_LOOPS ? MAX_LOOPS
+                                                          : cores);
     char url[64];
     if (!listen_all(config, has_keys, threads, count, url))
         return 1;

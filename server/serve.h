@@ -1,4 +1,4 @@
-/* Serving: the event loops between start and stop. */
+/* Starts the event loops, and stops them on a signal. */
 #ifndef DAYBOOK_SERVER_SERVE_H
 #define DAYBOOK_SERVER_SERVE_H
 
@@ -6,12 +6,12 @@
 
 #include "server/config.h"
 
-/* Binds, starts one loop for each core, prints the line with the URL, and returns the exit code after SIGTERM
- * or SIGINT. SIGTERM, SIGINT and SIGPIPE are its own; it must be called on the main thread. `has_keys`:
- * without keys only loopback is served. */
+/* Binds, starts one loop per core, prints the URL, and returns the exit code after SIGTERM or SIGINT. Takes
+ * over SIGTERM, SIGINT and SIGPIPE; must be called on the main thread. Without keys (`has_keys`) it serves
+ * only loopback. */
 int serve(const struct config *config, const char *database_url, bool has_keys);
 
-/* Prints METHOD and path of every route, one a line. */
+/* Prints the method and path of every route, one per line. */
 void serve_print_routes(void);
 
 #endif

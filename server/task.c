@@ -1,10 +1,10 @@
-/* Tasks: waiting, waking, and ending a wait early. */
+/* Tasks: wait, wake, cancel, yield. */
 #include "server/task.h"
 
 #include "server/coro.h"
 #include "server/log.h"
 
-enum { TURN_US = 2000 }; /* a task that has run this long in one turn of the loop lets others go first */
+enum { TURN_US = 2000 }; /* a task yields after it has run this long in one turn of the loop */
 
 enum err task_can_wait(const struct task *t)
 {
@@ -61,20 +61,20 @@ void task_forget(struct task *t)
     t->wait = NULL;
 }
 
-/* ---- turns ---- */
+/* ---- yield ---- */
 
-struct breath {
+struct yield {
     struct task_wait wait;
     struct timer timer;
 };
 
 static void on_next_turn(struct timer *timer)
 {
-    task_wake(&container_of(timer, struct breath, timer)->wait, OK);
+    task_wake(&container_of(timer, struct yield, timer)->wait, OK);
 }
 
-/* It goes on in the next turn anyway, and whatever it waits for then can be ended. */
-static bool breath_give_up(struct task_wait *w, enum err *why, bool even_writes)
+/* It resumes in the next turn anyway, and can be cancelled when it waits for something else. */
+static bool yield_give_up(struct task_wait *w, enum err *why, bool even_writes)
 {
     (void)w;
     (void)why;
@@ -86,14 +86,15 @@ void task_breathe(struct task *t)
 {
     if (loop_clock_us() - t->loop->now_us < TURN_US)
         return;
-    struct breath b = { .wait.give_up = breath_give_up, .timer.fire = on_next_turn };
-    loop_timer(t->loop, &b.timer, 1); /* not 0, which would fire in this turn: its clock stands still */
+    struct yield b = { .wait.give_up = yield_give_up, .timer.fire = on_next_turn };
+    loop_timer(t->loop, &b.timer,
+               1); /* 0 would fire in this turn, because now_us does not advance within a turn */
     (void)!task_wait(t, &b.wait);
     loop_timer_off(t->loop, &b.timer);
 }
 
 void task_breathe_end(struct task *t)
 {
-    if (t->wait && t->wait->give_up == breath_give_up)
+    if (t->wait && t->wait->give_up == yield_give_up)
         task_wake(t->wait, OK);
 }

@@ -1,5 +1,4 @@
-/* A task: one unit of work on a loop that can wait. A request is worked on by one, and so is a background
- * job. */
+/* A task: a unit of work on a loop that can wait. Every request and every background job has one. */
 #ifndef DAYBOOK_SERVER_TASK_H
 #define DAYBOOK_SERVER_TASK_H
 
@@ -13,51 +12,52 @@ struct coro;
 struct conn;
 struct task;
 
-/* What a task waits for. Whoever offers something to wait for embeds it. */
+/* Something that a task waits for. Embed it in the struct of the operation. */
 struct task_wait {
     struct task *task;
-    /* Stops waiting, because of *why, which it may replace; nobody may wake the task afterwards. False: it
-     * cannot stop now, because a write is under way whose outcome will be known; with `even_writes` it
-     * does. NULL: nothing needs to be undone. */
+    /* Cancels the operation because of *why, which it may replace. It must not wake the task afterwards.
+     * Returns false if it cannot be cancelled now, because a write is in progress; with `even_writes` it
+     * cancels that too. NULL: nothing to undo. */
     bool (*give_up)(struct task_wait *w, enum err *why, bool even_writes);
-    /* Called when the waiting is over, for work without a coroutine. NULL: the coroutine goes on. */
+    /* Called when the wait ends, for tasks without a coroutine. NULL: resumes the coroutine. */
     void (*woken)(struct task_wait *w);
-    enum err why; /* how the waiting ended */
+    enum err why; /* the result of the wait */
 };
 
 struct task {
     struct loop *loop;
-    struct arena *arena;     /* its memory */
+    struct arena *arena;     /* freed with the task */
     struct problem *problem; /* takes the detail of an error */
-    const char *owner;       /* whose data it works on */
-    const char *id;          /* for the log: that of its request, or the name of the job */
-    struct coro *coro;       /* suspended here; NULL: it runs, or has none */
-    struct task_wait *wait;  /* what it waits for; NULL: nothing */
+    const char *owner;       /* the owner of the data */
+    const char *id;          /* for the log: the request id, or the name of the job */
+    struct coro *coro;       /* the suspended coroutine; NULL: running, or none */
+    struct task_wait *wait;  /* NULL: not waiting */
     struct {
         struct conn *tx; /* the connection of its open transaction */
-        bool retry;      /* its last statement failed only because of another transaction */
-    } db;                /* kept by db/ */
+        bool retry;      /* the last statement failed only because of another transaction */
+    } db;                /* used by db/ only */
 };
 
-/* OK inside a coroutine. Outside of one nothing can wait: that is logged, and ERR_INTERNAL. Functions that
- * wait ask before they begin what they would wait for. */
+/* OK inside a coroutine; otherwise logs a bug and returns ERR_INTERNAL. Functions that wait check this before
+ * they start the operation. */
 enum err task_can_wait(const struct task *t) must_check;
 
-/* Waits, and returns what task_wake was given, or why the task may not wait any longer (its time is up, the
- * service stops). Only in a coroutine. */
+/* Waits. Returns the argument of task_wake, or the reason of a cancellation (time-out, shutdown). Only in a
+ * coroutine. */
 enum err task_wait(struct task *t, struct task_wait *w) must_check;
-/* The same without a coroutine: returns at once, and w->woken is called later. */
+/* The same without a coroutine: returns immediately, and w->woken is called later. */
 void task_expect(struct task *t, struct task_wait *w);
 void task_wake(struct task_wait *w, enum err why);
 
-/* Ends its waiting early. False: it does not wait, or cannot stop now (see give_up). */
+/* Cancels the wait and wakes the task. Returns false if it is not waiting or cannot be cancelled now (see
+ * give_up). */
 bool task_cancel(struct task *t, enum err why, bool even_writes);
-/* The same without waking it: its memory is about to go. */
+/* Cancels the wait without waking the task, which is about to be freed. */
 void task_forget(struct task *t);
 
-/* Lets the loop serve others when its turn has lasted long: for work that does not wait otherwise. */
+/* Yields to the loop if this turn has lasted long. For work that does not wait otherwise. */
 void task_breathe(struct task *t);
-/* Ends such a pause early: there may be no further turn. */
+/* Resumes a task that yielded, because the loop may not turn again. */
 void task_breathe_end(struct task *t);
 
 #endif

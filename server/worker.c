@@ -1,4 +1,4 @@
-/* Work that takes long without waiting for anything: done by a thread beside its loop, step by step. */
+/* CPU-bound work: each loop has a worker thread that runs jobs step by step. */
 #include "server/worker.h"
 
 #include <errno.h>
@@ -13,35 +13,35 @@
 #include "core/base/arena.h"
 #include "server/loop.h"
 
-/* A little behind the loops, which answer others meanwhile. */
-enum { NICE = 3, STACK_BYTES = 256 * 1024 };
+/* Lower priority than the loops, which serve other requests meanwhile. */
+enum { NICENESS = 3, STACK_BYTES = 256 * 1024 };
 
 struct list {
     struct worker_job *first, *last;
 };
 
-/* A task that waits to be let in; on its own stack. */
-struct entry {
+/* A task that waits in worker_enter; on the task's own stack. */
+struct pending {
     struct task_wait wait;
     struct worker *w;
-    struct entry *next;
+    struct pending *next;
 };
 
-/* A job is in one of the lists, or in the thread's hands. */
+/* A job is in one of the lists, or being run by the thread. */
 struct worker {
     struct loop *loop;
-    int64_t jobs;            /* that nobody has ended yet; the loop's */
-    int inside;              /* tasks that were let in; the loop's, as the next */
-    struct entry *entries;   /* the first has waited longest */
-    struct watch done_watch; /* an eventfd: something is in `done` */
+    int64_t jobs;            /* unfinished jobs; used by the loop only */
+    int inside;              /* tasks between worker_enter and worker_leave; used by the loop only */
+    struct pending *pending; /* tasks in worker_enter, oldest first; used by the loop only */
+    struct watch done_watch; /* an eventfd: `done` is not empty */
     pthread_t thread;
     void (*idle)(void *arg);
     void *idle_arg;
     int idle_s;
-    pthread_mutex_t lock; /* for all below */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
-    struct list lines[WORKER_LINES], done;
-    int line; /* the one that was served last */
+    struct list queues[WORKER_QUEUES], done;
+    int queue; /* the queue that was served last */
     bool stopping;
 };
 
@@ -62,20 +62,20 @@ static struct worker_job *take_first(struct list *l)
     return job;
 }
 
-/* From the other line, if somebody waits there. */
+/* Alternates between the queues. */
 static struct worker_job *take_next(struct worker *w)
 {
     struct worker_job *job = NULL;
-    for (int i = 0; i < WORKER_LINES && !job; i++) {
-        w->line = (w->line + 1) % WORKER_LINES;
-        job = take_first(&w->lines[w->line]);
+    for (int i = 0; i < WORKER_QUEUES && !job; i++) {
+        w->queue = (w->queue + 1) % WORKER_QUEUES;
+        job = take_first(&w->queues[w->queue]);
     }
     return job;
 }
 
 /* ---- the thread ---- */
 
-/* With the lock held. *warm: there may be something to give back. */
+/* Call it with the lock held. *warm: a job has run since the last call of `idle`. */
 static void wait_for_change(struct worker *w, bool *warm)
 {
     if (!*warm || !w->idle) {
@@ -88,12 +88,12 @@ static void wait_for_change(struct worker *w, bool *warm)
     if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != ETIMEDOUT)
         return;
     *warm = false;
-    pthread_mutex_unlock(&w->lock); /* it takes its time, and the loop may want to say something */
+    pthread_mutex_unlock(&w->lock); /* `idle` may take long, and the loop must be able to add jobs */
     w->idle(w->idle_arg);
     pthread_mutex_lock(&w->lock);
 }
 
-/* Waits for a job, with the lock held. NULL: it is to stop. */
+/* Waits for a job, with the lock held. NULL: the worker stops. */
 static struct worker_job *next_job(struct worker *w, bool *warm)
 {
     struct worker_job *job = NULL;
@@ -102,7 +102,7 @@ static struct worker_job *next_job(struct worker *w, bool *warm)
     return job;
 }
 
-/* True: nothing is left to do for it. */
+/* Returns true if the job is finished or abandoned. */
 static bool take_turn(struct worker_job *job)
 {
     const int64_t until_us = job->turn_us ? loop_clock_us() + job->turn_us : 0;
@@ -117,14 +117,14 @@ static void *run(void *arg)
 {
     struct worker *w = arg;
     bool warm = false;
-    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     pthread_mutex_lock(&w->lock);
     for (struct worker_job *job; (job = next_job(w, &warm));) {
         pthread_mutex_unlock(&w->lock);
         bool finished = take_turn(job);
         warm = true;
         pthread_mutex_lock(&w->lock);
-        append(finished ? &w->done : &w->lines[job->line], job);
+        append(finished ? &w->done : &w->queues[job->queue], job);
         if (finished)
             eventfd_write(w->done_watch.fd, 1);
     }
@@ -133,10 +133,10 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- the loop's side ---- */
+/* ---- on the loop's thread ---- */
 
-/* The task goes on, and has the job if that is done. Where nobody waits, nobody needs it any more. */
-static void end_job(struct worker *w, struct worker_job *job, enum err err)
+/* Wakes the task, which owns the job if err is OK. Otherwise the job is released here. */
+static void finish_job(struct worker *w, struct worker_job *job, enum err err)
 {
     w->jobs--;
     bool awaited = job->wait.task && !atomic_load(&job->abandoned);
@@ -146,10 +146,10 @@ static void end_job(struct worker *w, struct worker_job *job, enum err err)
         job->release(job);
 }
 
-static void end_jobs(struct worker *w, struct list *l, enum err err)
+static void finish_jobs(struct worker *w, struct list *l, enum err err)
 {
     for (struct worker_job *job; (job = take_first(l));)
-        end_job(w, job, err);
+        finish_job(w, job, err);
 }
 
 static void on_done(struct watch *watch, uint32_t events)
@@ -162,7 +162,7 @@ static void on_done(struct watch *watch, uint32_t events)
     struct list done = w->done;
     w->done = (struct list){ 0 };
     pthread_mutex_unlock(&w->lock);
-    end_jobs(w, &done, OK);
+    finish_jobs(w, &done, OK);
 }
 
 static bool give_up(struct task_wait *wait, enum err *why, bool even_writes)
@@ -173,7 +173,7 @@ static bool give_up(struct task_wait *wait, enum err *why, bool even_writes)
     return true;
 }
 
-/* False: it takes no more of them. */
+/* Returns false and releases the job if the worker stops. */
 static bool enqueue(struct worker *w, struct worker_job *job)
 {
     if (!w || w->stopping) {
@@ -183,7 +183,7 @@ static bool enqueue(struct worker *w, struct worker_job *job)
     job->wait.give_up = give_up;
     w->jobs++;
     pthread_mutex_lock(&w->lock);
-    append(&w->lines[job->line], job);
+    append(&w->queues[job->queue], job);
     pthread_cond_signal(&w->changed);
     pthread_mutex_unlock(&w->lock);
     return true;
@@ -195,7 +195,7 @@ enum err worker_run(struct task *t, struct worker_job *job)
         job->release(job);
         return ERR_INTERNAL;
     }
-    job->wait.task = t; /* before the thread has it */
+    job->wait.task = t; /* before the thread can see the job */
     return enqueue(t->loop->worker, job) ? task_wait(t, &job->wait) : ERR_SHUTTING_DOWN;
 }
 
@@ -218,11 +218,11 @@ void worker_when_idle(struct worker *w, int after_s, void (*idle)(void *arg), vo
 
 /* ---- large jobs ---- */
 
-static bool forget_entry(struct task_wait *wait, enum err *why, bool even_writes)
+static bool cancel_pending(struct task_wait *wait, enum err *why, bool even_writes)
 {
     (void)why;
     (void)even_writes;
-    struct entry *e = container_of(wait, struct entry, wait), **at = &e->w->entries;
+    struct pending *e = container_of(wait, struct pending, wait), **at = &e->w->pending;
     while (*at != e)
         at = &(*at)->next;
     *at = e->next;
@@ -231,8 +231,8 @@ static bool forget_entry(struct task_wait *wait, enum err *why, bool even_writes
 
 static void wake_first(struct worker *w, enum err err)
 {
-    struct entry *e = w->entries;
-    w->entries = e->next;
+    struct pending *e = w->pending;
+    w->pending = e->next;
     task_wake(&e->wait, err);
 }
 
@@ -246,7 +246,7 @@ enum err worker_enter(struct task *t)
         w->inside++;
         return OK;
     }
-    struct entry e = { .wait.give_up = forget_entry, .w = w }, **last = &w->entries;
+    struct pending e = { .wait.give_up = cancel_pending, .w = w }, **last = &w->pending;
     while (*last)
         last = &(*last)->next;
     *last = &e;
@@ -258,8 +258,8 @@ void worker_leave(struct loop *loop)
     struct worker *w = loop->worker;
     if (!w)
         return;
-    if (w->entries)
-        wake_first(w, OK); /* which takes the place */
+    if (w->pending)
+        wake_first(w, OK); /* the woken task takes over the slot */
     else
         w->inside--;
 }
@@ -302,11 +302,11 @@ void worker_close(struct worker *w)
     pthread_cond_signal(&w->changed);
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
-    while (w->entries)
+    while (w->pending)
         wake_first(w, ERR_SHUTTING_DOWN);
-    end_jobs(w, &w->done, ERR_SHUTTING_DOWN);
-    for (int i = 0; i < WORKER_LINES; i++)
-        end_jobs(w, &w->lines[i], ERR_SHUTTING_DOWN);
+    finish_jobs(w, &w->done, ERR_SHUTTING_DOWN);
+    for (int i = 0; i < WORKER_QUEUES; i++)
+        finish_jobs(w, &w->queues[i], ERR_SHUTTING_DOWN);
     loop_watch(w->loop, &w->done_watch, 0);
     close(w->done_watch.fd);
     pthread_mutex_destroy(&w->lock);

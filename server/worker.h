@@ -1,4 +1,4 @@
-/* Work that takes long without waiting for anything: done by a thread beside its loop, step by step. */
+/* CPU-bound work: each loop has a worker thread that runs jobs step by step. */
 #ifndef DAYBOOK_SERVER_WORKER_H
 #define DAYBOOK_SERVER_WORKER_H
 
@@ -8,50 +8,50 @@
 
 struct worker;
 
-/* Jobs wait in two lines, which are served in turn, so that what a search waits for never stands behind more
- * than one turn of a job of the other line, however many there are. */
-enum worker_line { WORKER_STATISTICS, WORKER_TEXTS, WORKER_LINES };
+/* Two queues, served alternately, so that a search waits for at most one turn of a statistics job, no matter
+ * how many of those are queued. */
+enum worker_queue { WORKER_STATISTICS, WORKER_TEXTS, WORKER_QUEUES };
 
-/* The first member of what a caller knows about its job; all but the first four are the worker's. */
+/* Embed it as the first member of a job. The caller sets the first four members. */
 struct worker_job {
-    /* Does the next piece, in the thread. True: all is done. A piece should take a millisecond or two: jobs
-     * take turns, and the service does not stop in the middle of one. */
+    /* Does the next step, on the worker's thread. Returns true if the job is finished. A step should take a
+     * millisecond or two: jobs take turns, and a shutdown waits for the current step. */
     bool (*step)(struct worker_job *job);
-    /* On the loop's thread, when nobody uses the job any more: frees it, and all that it points to. */
+    /* Frees the job and everything it points to. Runs on the loop's thread when the job is no longer used. */
     void (*release)(struct worker_job *job);
-    enum worker_line line;
-    int turn_us; /* pieces are done until so much time has gone by, then it is the turn of another; 0: one */
+    enum worker_queue queue;
+    int turn_us; /* how long the job runs before the next job's turn; 0: one step */
 
     struct worker_job *next;
     struct task_wait wait;
-    atomic_bool abandoned; /* the task has gone on without it: no more steps */
+    atomic_bool abandoned; /* the task no longer waits: run no more steps */
 };
 
-/* One for each loop, opened before it turns. NULL: no thread, or no descriptor. */
+/* One for each loop, opened before the loop runs. NULL: cannot create a thread or a descriptor. */
 struct worker *worker_open(struct loop *loop);
-/* On the loop's thread: ends those that still wait with ERR_SHUTTING_DOWN, and the thread. */
+/* Call it on the loop's thread. Wakes all waiting tasks with ERR_SHUTTING_DOWN and joins the thread. */
 void worker_close(struct worker *w);
 
-/* Runs it, while the loop goes on. OK: it is done, and the caller releases it. Any other error: the task may
- * not wait any longer, and the job will be released by the worker; so whatever a job points to is its own,
- * never the task's. Only in a coroutine. */
+/* Runs the job and waits for it, without blocking the loop. OK: finished, and the caller releases the job.
+ * Any other result: the task was cancelled, and the worker releases the job later. So a job must own
+ * everything it points to. Only in a coroutine. */
 enum err worker_run(struct task *t, struct worker_job *job) must_check;
 
-/* Runs it for nobody: the worker releases it, done or not. */
+/* Runs the job in the background. The worker releases it, finished or not. */
 void worker_post(struct loop *loop, struct worker_job *job);
 
-/* For tasks whose jobs take much memory: so many of a loop are inside at a time, from before they gather what
- * they need until they have released it. The others wait their turn, in the order in which they came. OK: it
- * is inside, and leaves. Only in a coroutine. */
+/* Limits how many tasks of a loop run large jobs at a time. Call worker_enter before you load the data, and
+ * worker_leave after you have released it. Tasks above the limit wait in the order of their arrival. If
+ * worker_enter returns OK, worker_leave must follow. Only in a coroutine. */
 enum { WORKER_INSIDE_MAX = 2 };
 enum err worker_enter(struct task *t) must_check;
 void worker_leave(struct loop *loop);
 
-/* How many there are, waiting or being worked on. */
+/* Jobs that are queued or running. */
 int64_t worker_jobs(const struct worker *w);
 
-/* What the thread is to do when nothing has been asked of it for so many seconds after a job: give memory
- * back. Said before the first job, once. */
+/* Calls `idle` on the worker's thread after `after_s` seconds without a job, to free memory. Set it once,
+ * before the first job. */
 void worker_when_idle(struct worker *w, int after_s, void (*idle)(void *arg), void *arg);
 
 #endif

@@ -152,7 +152,7 @@ static void reflect_after(struct call *c, const struct tick_in *in, bool due, st
         buf_text(out, "null");
     if (err != OK) {
         out->len = start;
-        idempotency_failed_beside(c, err);
+        idempotency_partial_failure(c, err);
         put_failure(c, out, err);
     }
     buf_char(out, '}');

@@ -1,4 +1,4 @@
-/* Authentication: API keys, their owners and roles, and the local owner where no key exists. */
+/* Authentication: API keys, their owners and roles, and the local owner when no key exists. */
 #include "server/dispatch/auth.h"
 
 #include <stdlib.h>
@@ -10,25 +10,25 @@
 #include "server/log.h"
 
 enum {
-    RELOAD_US = 1000 * 1000, /* a revoked key works at most this long */
+    RELOAD_US = 1000 * 1000, /* a revoked key is accepted for at most this long */
     RETRY_US = 100 * 1000,
     FIRST_RETRY_US = 2 * 1000, /* nothing can be served before the first load */
 };
 
-/* A call whose key is not among those loaded: it waits for the next load. */
-struct waiting {
+/* A call whose key is not in the cache. It waits for the next load. */
+struct pending {
     struct task_wait wait;
-    struct waiting *next;
+    struct pending *next;
     struct call *call;
     void (*then)(struct call *c, enum err err);
-    bool late; /* came when a load was under way, which may not see its key */
+    bool missed_load; /* it arrived during a load, which may not include its key */
 };
 
 struct auth {
     struct loop *loop;
     struct timer timer;
     struct key_set *keys; /* NULL: not loaded yet */
-    struct waiting *waiting;
+    struct pending *pending;
     bool loading;
 };
 
@@ -51,11 +51,11 @@ static enum err role_check(struct call *c)
                        role_name(c->route->role), role_name(c->role));
 }
 
-static const char *key_hash(struct call *c, const char *given)
+static const char *key_hash(struct call *c, const char *sent_key)
 {
     if (!c->key_hash) {
         char *hash = arena_alloc(&c->arena, SHA256_HEX_SIZE);
-        sha256_hex(given, strlen(given), hash);
+        sha256_hex(sent_key, strlen(sent_key), hash);
         c->key_hash = hash;
     }
     return c->key_hash;
@@ -67,33 +67,34 @@ static void identify(struct call *c, const char *owner, enum role role)
     c->role = role;
 }
 
-/* OK, an error, or *unsure when the key may have been made since the last load, unless that is `fresh`. */
-static enum err look(struct auth *a, struct call *c, bool fresh, bool *unsure)
+/* Sets *reload_needed if the key may have been created since the last load. `fresh`: the last load started
+ * after the request arrived. */
+static enum err check_key(struct auth *a, struct call *c, bool fresh, bool *reload_needed)
 {
-    *unsure = false;
+    *reload_needed = false;
     if (c->route->role == ROLE_PUBLIC) {
         identify(c, "", ROLE_PUBLIC);
         return OK;
     }
     if (!a->keys) {
-        *unsure = true;
+        *reload_needed = true;
         return OK;
     }
-    if (!a->keys->any && !fresh && token(c)) { /* the first key of all may have been made just now */
-        *unsure = true;
+    if (!a->keys->any && !fresh && token(c)) { /* the very first key may have just been created */
+        *reload_needed = true;
         return OK;
     }
-    if (!a->keys->any) { /* serve() has made sure that only loopback is served */
+    if (!a->keys->any) { /* serve() allows this on loopback only */
         identify(c, "local", ROLE_ADMIN);
         return OK;
     }
-    const char *given = token(c);
-    if (!given)
+    const char *sent_key = token(c);
+    if (!sent_key)
         return problem_set(&c->problem, ERR_UNAUTHENTICATED,
                            "send a key as Authorization: Bearer or X-API-Key");
-    const struct key *key = key_find(a->keys, key_hash(c, given));
+    const struct key *key = key_find(a->keys, key_hash(c, sent_key));
     if (!key) {
-        *unsure = true;
+        *reload_needed = true;
         return OK;
     }
     if (!c->owner || strcmp(c->owner, key->owner) != 0 || c->role != key->role)
@@ -103,13 +104,13 @@ static enum err look(struct auth *a, struct call *c, bool fresh, bool *unsure)
 
 enum err auth_early(struct call *c)
 {
-    bool unsure;
-    return look(c->loop->auth, c, false, &unsure);
+    bool reload_needed;
+    return check_key(c->loop->auth, c, false, &reload_needed);
 }
 
-static void unlink_waiting(struct waiting *w)
+static void remove_pending(struct pending *w)
 {
-    struct waiting **at = &w->call->loop->auth->waiting;
+    struct pending **at = &w->call->loop->auth->pending;
     while (*at && *at != w)
         at = &(*at)->next;
     if (*at)
@@ -120,53 +121,54 @@ static bool give_up(struct task_wait *wait, enum err *why, bool even_writes)
 {
     (void)why;
     (void)even_writes;
-    unlink_waiting(container_of(wait, struct waiting, wait));
+    remove_pending(container_of(wait, struct pending, wait));
     return true;
 }
 
-static void woken(struct task_wait *wait)
+static void on_wake(struct task_wait *wait)
 {
-    struct waiting *w = container_of(wait, struct waiting, wait);
+    struct pending *w = container_of(wait, struct pending, wait);
     w->then(w->call, wait->why);
 }
 
 void auth_check(struct call *c, void (*next)(struct call *c, enum err err))
 {
     struct auth *a = c->loop->auth;
-    bool unsure;
-    enum err err = look(a, c, false, &unsure);
-    if (!unsure) {
+    bool reload_needed;
+    enum err err = check_key(a, c, false, &reload_needed);
+    if (!reload_needed) {
         next(c, err);
         return;
     }
-    struct waiting *w = arena_alloc(&c->arena, sizeof *w);
-    *w = (struct waiting){ .wait = { .give_up = give_up, .woken = woken },
-                           .next = a->waiting,
+    struct pending *w = arena_alloc(&c->arena, sizeof *w);
+    *w = (struct pending){ .wait = { .give_up = give_up, .woken = on_wake },
+                           .next = a->pending,
                            .call = c,
                            .then = next,
-                           .late = a->loading };
-    a->waiting = w;
+                           .missed_load = a->loading };
+    a->pending = w;
     task_expect(&c->task, &w->wait);
     load(a);
 }
 
-/* One that waited when the keys were loaded. False: they may have been read before its key was made. */
-static bool resolve(struct auth *a, struct waiting *w, enum err err)
+/* Completes a pending call after a load. Returns false if it must wait for one more load, because this one
+ * may have read the keys before the call's key was created. */
+static bool resolve(struct auth *a, struct pending *w, enum err err)
 {
-    bool unsure = false;
+    bool reload_needed = false;
     if (err == OK)
-        err = look(a, w->call, !w->late, &unsure);
-    if (unsure && w->late) {
-        w->late = false;
+        err = check_key(a, w->call, !w->missed_load, &reload_needed);
+    if (reload_needed && w->missed_load) {
+        w->missed_load = false;
         return false;
     }
-    if (unsure)
-        err = problem_set(&w->call->problem, ERR_UNAUTHENTICATED, "the key is not known, or was revoked");
+    if (reload_needed)
+        err = problem_set(&w->call->problem, ERR_UNAUTHENTICATED, "the key is unknown or revoked");
     task_wake(&w->wait, err);
     return true;
 }
 
-static void loaded(void *user, struct key_set *keys, enum err err)
+static void on_loaded(void *user, struct key_set *keys, enum err err)
 {
     struct auth *a = user;
     a->loading = false;
@@ -174,16 +176,16 @@ static void loaded(void *user, struct key_set *keys, enum err err)
         free(a->keys);
         a->keys = keys;
     }
-    struct waiting *due = a->waiting;
-    a->waiting = NULL;
-    for (struct waiting *w = due, *next; w; w = next) {
+    struct pending *resolving = a->pending;
+    a->pending = NULL;
+    for (struct pending *w = resolving, *next; w; w = next) {
         next = w->next;
         if (!resolve(a, w, err)) {
-            w->next = a->waiting;
-            a->waiting = w;
+            w->next = a->pending;
+            a->pending = w;
         }
     }
-    if (a->waiting)
+    if (a->pending)
         load(a);
     else
         loop_timer(a->loop, &a->timer, err == OK ? RELOAD_US : a->keys ? RETRY_US : FIRST_RETRY_US);
@@ -194,7 +196,7 @@ static void load(struct auth *a)
     if (a->loading)
         return;
     a->loading = true;
-    keys_load(a->loop->db, loaded, a);
+    keys_load(a->loop->db, on_loaded, a);
 }
 
 static void reload(struct timer *t)

@@ -1,4 +1,4 @@
-/* Authentication: API keys, their owners and roles, and the local owner where no key exists. */
+/* Authentication: API keys, their owners and roles, and the local owner when no key exists. */
 #ifndef DAYBOOK_SERVER_DISPATCH_AUTH_H
 #define DAYBOOK_SERVER_DISPATCH_AUTH_H
 
@@ -8,9 +8,9 @@ struct auth *auth_open(struct loop *loop);
 void auth_close(struct auth *auth);
 bool auth_ready(const struct auth *auth);
 
-/* Refuses what needs no look-up: a request without a key where one is needed, or with too weak a role. */
+/* Rejects what the cached keys can decide: a missing key, or a role that is too low. Never waits. */
 enum err auth_early(struct call *c) must_check;
-/* Sets owner and role, then calls `next`: at once, or when a key that is not known here was looked up. */
+/* Sets owner and role, then calls `next`: immediately, or after a reload if the key is not in the cache. */
 void auth_check(struct call *c, void (*next)(struct call *c, enum err err));
 
 #endif

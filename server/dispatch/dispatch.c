@@ -1,4 +1,4 @@
-/* The path of every request: match, authenticate, read, parse, call, answer. */
+/* The path of every request: match, authenticate, read, decode, run, reply. */
 #include "server/dispatch/dispatch.h"
 
 #include <ctype.h>
@@ -38,9 +38,9 @@ static void open_call(struct exchange *x)
     x->reply = &c->reply;
 }
 
-/* ---- with the headers ---- */
+/* ---- after the headers ---- */
 
-static bool visible(const char *text, size_t least, size_t most)
+static bool is_visible_ascii(const char *text, size_t least, size_t most)
 {
     size_t len = strlen(text);
     for (size_t i = 0; i < len; i++)
@@ -65,7 +65,7 @@ int64_t call_limit_ms(const struct call *c)
     return config->request_timeout_ms + (call_models(c) ? config->model_timeout_ms : 0);
 }
 
-static bool is_type(const char *content_type, const char *type)
+static bool is_media_type(const char *content_type, const char *type)
 {
     size_t len = strlen(type);
     if (!content_type || strncasecmp(content_type, type, len) != 0)
@@ -74,7 +74,7 @@ static bool is_type(const char *content_type, const char *type)
     return after == '\0' || after == ';' || after == ' ';
 }
 
-/* What the headers say about the body. */
+/* Rejects a body by its headers, before it is read. */
 static enum err body_check(struct call *c)
 {
     const struct exchange *x = c->exchange;
@@ -82,7 +82,7 @@ static enum err body_check(struct call *c)
     const char *length = x->headers.content_length;
     if (length && strtoull(length, NULL, 10) > x->limits.body_bytes)
         return problem_set(&c->problem, ERR_BODY_TOO_LARGE, "the limit is %zu bytes", x->limits.body_bytes);
-    if (x->method != GET && x->method != HEAD && !is_type(x->headers.content_type, type))
+    if (x->method != GET && x->method != HEAD && !is_media_type(x->headers.content_type, type))
         return problem_set(&c->problem, ERR_UNSUPPORTED_MEDIA_TYPE, "the body must be %s", type);
     return OK;
 }
@@ -124,13 +124,13 @@ static enum err match(struct call *c)
     return OK;
 }
 
-static void stamp(struct call *c)
+static void set_time_and_id(struct call *c)
 {
     char now[TIME_TEXT_SIZE];
     time_text_full(loop_wall_us(), now);
     c->now = arena_text(&c->arena, now);
     const char *given = c->exchange->headers.request_id;
-    c->request_id = given && visible(given, 1, 128) ? given : id_new(&c->arena);
+    c->request_id = given && is_visible_ascii(given, 1, 128) ? given : id_new(&c->arena);
     c->reply.request_id = c->task.id = c->request_id;
 }
 
@@ -138,25 +138,26 @@ static enum err begin(struct exchange *x)
 {
     struct call *c = call_of(x);
     const struct http_headers *headers = &x->headers;
-    stamp(c);
-    /* Two readings of where the body ends: a proxy in front could take the rest for another request. */
+    set_time_and_id(c);
+    /* Request smuggling: a proxy that trusts the other length would see the rest of the body as a new
+     * request. */
     if (headers->ambiguous || (headers->content_length && headers->transfer_encoding)) {
         c->reply.close = true;
-        return problem_set(&c->problem, ERR_BAD_REQUEST, "the length of the body is given twice");
+        return problem_set(&c->problem, ERR_BAD_REQUEST, "the body length is given twice");
     }
     TRY(match(c));
     if (!c->route) /* OPTIONS */
         return OK;
     set_limits(c);
     TRY(auth_early(c));
-    if (x->method == POST && headers->idempotency_key && !visible(headers->idempotency_key, 1, 255))
+    if (x->method == POST && headers->idempotency_key && !is_visible_ascii(headers->idempotency_key, 1, 255))
         return ERR_INVALID_IDEMPOTENCY_KEY;
     return exchange_has_body(x) ? body_check(c) : OK;
 }
 
-/* ---- with the body ---- */
+/* ---- after the body ---- */
 
-/* A cursor is good for the same owner, path and filters only; the page size may change. */
+/* A cursor is valid only for the same owner, path and filters. The page size may change. */
 static uint64_t cursor_scope(const struct call *c)
 {
     uint64_t h = hash_bytes(c->owner, strlen(c->owner) + 1, HASH_SEED);
@@ -190,8 +191,8 @@ static enum err decode(struct call *c)
     return field_decode(r->fields ? r->fields : none, &in, &c->arena, c->in, &c->problem);
 }
 
-/* Its reply is stored for retries with the same key. */
-static bool is_once(const struct call *c)
+/* The reply is stored for retries with the same Idempotency-Key. */
+static bool uses_idempotency_key(const struct call *c)
 {
     const struct exchange *x = c->exchange;
     return x->method == POST && !c->route->safe && !c->route->lines && x->headers.idempotency_key;
@@ -200,12 +201,12 @@ static bool is_once(const struct call *c)
 static void run_coroutine(void *arg)
 {
     struct call *c = arg;
-    enum err err = is_once(c) ? idempotency_run(c) : route_run(c);
+    enum err err = uses_idempotency_key(c) ? idempotency_run(c) : route_run(c);
     if (db_task_end(&c->task)) {
         log_event(LOG_ERROR, "tx_left_open", "route=%s request_id=%s", c->route->path, c->request_id);
         err = ERR_INTERNAL;
     }
-    arena_run_hooks(&c->arena); /* rows are not kept for as long as the reply is sent */
+    arena_run_hooks(&c->arena); /* free the rows before the reply is sent, which may take long */
     call_answer(c, err);
     if (c->left_pending)
         backfill_found();
@@ -219,13 +220,13 @@ static void work(struct call *c)
         call_answer(c, err);
         return;
     }
-    if (is_once(c) || c->route->waits || c->route->lines || call_models(c)) {
+    if (uses_idempotency_key(c) || c->route->waits || c->route->lines || call_models(c)) {
         exchange_hold(c->exchange);
         coro_start(run_coroutine, c);
         return;
     }
     err = route_run(c);
-    if (err != OK || !c->task.wait) /* else the database answers later */
+    if (err != OK || !c->task.wait) /* otherwise the query's callback replies */
         call_answer(c, err);
 }
 
@@ -260,7 +261,8 @@ static bool etag_matches(const char *header, const char *etag)
         return false;
     if (strcmp(header, "*") == 0)
         return true;
-    return strstr(header, etag) != NULL; /* ours are quoted and of one length: a substring is the whole tag */
+    return strstr(header, etag) !=
+           NULL; /* our tags are quoted and have one length, so a substring match is exact */
 }
 
 static const char *quoted_hex(struct arena *arena, uint64_t value)
@@ -294,16 +296,18 @@ static void fail(struct call *c, enum err err)
     r->body.len = 0;
     r->location = NULL;
     if (err == ERR_OUTCOME_UNKNOWN && !c->problem.detail)
-        c->problem.detail = is_once(c) ? "the database was lost during the commit; the same "
-                                         "request with the same Idempotency-Key tells"
-                                       : "the database was lost during the commit; read "
-                                         "before you write again, or use an Idempotency-Key";
+        c->problem.detail = uses_idempotency_key(c)
+                                ? "the database was lost during the commit; retry with the "
+                                  "same Idempotency-Key to learn the outcome"
+                                : "the database was lost during the commit; read "
+                                  "before you retry, or use an Idempotency-Key";
     problem_json(&r->body, err, &c->problem, c->request_id);
 }
 
 void call_answer(struct call *c, enum err err)
 {
-    if (c->exchange->stream.begun) { /* its status is sent already: only its end can tell */
+    if (c->exchange->stream
+            .started) { /* the status is already sent; only the end of the stream can report the error */
         c->reply.error = err;
         exchange_stream_end(c->exchange, err);
         return;
@@ -320,7 +324,7 @@ static void refuse(struct exchange *x, enum err err)
     call_answer(call_of(x), err);
 }
 
-/* ---- its end ---- */
+/* ---- log and clean-up ---- */
 
 /* The trace id of a W3C traceparent, 00-<32 hex>-<16 hex>-<2 hex>. */
 static const char *trace_id(const char *traceparent, struct arena *arena)
@@ -338,8 +342,9 @@ static void account(struct exchange *x, bool sent)
     struct call *c = call_of(x);
     const enum err error = c->reply.error;
     const int64_t us = loop_clock_us() - x->start_us;
-    sent |= x->stream.begun && error != OK; /* as far as it came: it was not the client that broke it off */
-    const int status = sent ? c->reply.status : 499; /* 499: the client left before it had the reply */
+    sent |= x->stream.started && error != OK; /* a stream that failed here: the client did not disconnect */
+    const int status =
+        sent ? c->reply.status : 499; /* 499: the client disconnected before the reply was complete */
     metrics_request(c->loop->metrics, route_index(c->route), status, us);
     struct log_request line = {
         .method = method_name(x->method),
@@ -364,7 +369,8 @@ static void close_call(struct exchange *x)
     arena_release(&c->arena);
 }
 
-_Static_assert(_Alignof(struct call) <= _Alignof(struct exchange), "the call stands behind its exchange");
+_Static_assert(_Alignof(struct call) <= _Alignof(struct exchange),
+               "the call is allocated after its exchange");
 
 const struct http_app dispatch_app = {
     .call_bytes = sizeof(struct call),

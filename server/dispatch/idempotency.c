@@ -1,4 +1,4 @@
-/* Idempotency keys: a retry gets the reply of the first request, which is done once. */
+/* Idempotency keys: a request runs once, and a retry gets the stored reply. */
 #include "server/dispatch/idempotency.h"
 
 #include <stdlib.h>
@@ -11,15 +11,15 @@
 
 enum { CLAIM_GRACE_MS = 5000, CLAIM_TRIES = 2 };
 
-/* A claim on the key, as the statements of db/idempotency.sql take it. */
+/* A claim on the key: the parameters of the statements in db/idempotency.sql. */
 struct claim {
     const char *key, *request_hash, *content_type, *location, *body, *claim;
     int64_t status, claim_ms;
-    bool passing; /* the reply is not to be stored */
-    bool settled; /* it is stored, by the handler's own transaction */
+    bool transient; /* do not store the reply: a retry may succeed */
+    bool settled;   /* the handler's own transaction has stored the reply */
 };
 
-static const struct field stored_fields[] = {
+static const struct field claim_fields[] = {
     FIELD(COMPUTED, KIND_TEXT, struct claim, key),
     FIELD(COMPUTED, KIND_TEXT, struct claim, request_hash),
     FIELD(COMPUTED, KIND_TEXT, struct claim, content_type),
@@ -32,13 +32,13 @@ static const struct field stored_fields[] = {
 };
 
 COLUMNS(lock_row, locked);
-COLUMNS(kept, request_hash, status, content_type, location, body);
-QUERY(key_lock, IDEMPOTENCY_LOCK, stored_fields, READS(lock_row));
-QUERY(key_find, IDEMPOTENCY_FIND, stored_fields, READS(kept));
-QUERY(key_store, IDEMPOTENCY_STORE, stored_fields);
-QUERY(key_claim, IDEMPOTENCY_CLAIM, stored_fields);
-QUERY(key_settle, IDEMPOTENCY_SETTLE, stored_fields);
-QUERY(key_release, IDEMPOTENCY_RELEASE, stored_fields);
+COLUMNS(stored_reply, request_hash, status, content_type, location, body);
+QUERY(key_lock, IDEMPOTENCY_LOCK, claim_fields, READS(lock_row));
+QUERY(key_find, IDEMPOTENCY_FIND, claim_fields, READS(stored_reply));
+QUERY(key_store, IDEMPOTENCY_STORE, claim_fields);
+QUERY(key_claim, IDEMPOTENCY_CLAIM, claim_fields);
+QUERY(key_settle, IDEMPOTENCY_SETTLE, claim_fields);
+QUERY(key_release, IDEMPOTENCY_RELEASE, claim_fields);
 
 static const char *request_hash(struct call *c)
 {
@@ -55,35 +55,35 @@ static const char *request_hash(struct call *c)
 
 static enum err replay(struct call *c, const struct rows *r, const char *hash)
 {
-    if (strcmp(row_text(r, 0, &kept.request_hash), hash) != 0)
+    if (strcmp(row_text(r, 0, &stored_reply.request_hash), hash) != 0)
         return ERR_IDEMPOTENCY_CONFLICT;
-    if (strcmp(row_text(r, 0, &kept.status), "0") == 0)
+    if (strcmp(row_text(r, 0, &stored_reply.status), "0") == 0)
         return ERR_IDEMPOTENCY_IN_PROGRESS;
-    reply_json(c, atoi(row_text(r, 0, &kept.status)));
-    c->reply.content_type = arena_text(&c->arena, row_text(r, 0, &kept.content_type));
-    const char *location = row_text(r, 0, &kept.location);
+    reply_json(c, atoi(row_text(r, 0, &stored_reply.status)));
+    c->reply.content_type = arena_text(&c->arena, row_text(r, 0, &stored_reply.content_type));
+    const char *location = row_text(r, 0, &stored_reply.location);
     c->reply.location = location ? arena_text(&c->arena, location) : NULL;
-    buf_add(&c->reply.body, row_text(r, 0, &kept.body), row_bytes(r, 0, &kept.body));
+    buf_add(&c->reply.body, row_text(r, 0, &stored_reply.body), row_bytes(r, 0, &stored_reply.body));
     c->reply.replayed = true;
     return OK;
 }
 
-/* A refusal is a reply too, and is stored. A failure of the service is not, nor one that another
- * configuration would not have had, nor one that only another request caused. */
-static bool is_refusal(const struct call *c, enum err err)
+/* A client error is stored like any other reply. Errors that a retry may not get are not: server errors,
+ * errors that depend on the configuration, and conflicts with another request. */
+static bool is_storable(const struct call *c, enum err err)
 {
     return err_status(err) < 500 && err != ERR_MODEL_NOT_CONFIGURED && err != ERR_REFLECTION_RUNNING &&
            !db_failed_by_others(&c->task);
 }
 
-void idempotency_failed_beside(struct call *c, enum err err)
+void idempotency_partial_failure(struct call *c, enum err err)
 {
     struct claim *claim = c->claim;
-    if (claim && !is_refusal(c, err))
-        claim->passing = true;
+    if (claim && !is_storable(c, err))
+        claim->transient = true;
 }
 
-static void refuse(struct call *c, enum err err)
+static void reply_with_problem(struct call *c, enum err err)
 {
     struct buf *out = reply_json(c, err_status(err));
     c->reply.content_type = "application/problem+json";
@@ -92,7 +92,7 @@ static void refuse(struct call *c, enum err err)
     c->reply.error = err;
 }
 
-static void take_answer(struct claim *in, struct call *c)
+static void copy_reply(struct claim *in, struct call *c)
 {
     in->status = c->reply.status;
     in->content_type = c->reply.content_type;
@@ -100,7 +100,7 @@ static void take_answer(struct claim *in, struct call *c)
     in->body = buf_string(&c->reply.body);
 }
 
-static enum err once(struct call *c, void *arg)
+static enum err run_in_tx(struct call *c, void *arg)
 {
     (void)arg;
     struct claim in = { .key = c->exchange->headers.idempotency_key, .request_hash = request_hash(c) };
@@ -114,24 +114,24 @@ static enum err once(struct call *c, void *arg)
     TRY(db_savepoint(&c->task));
     enum err err = route_run(c);
     if (err != OK) {
-        if (!is_refusal(c, err))
+        if (!is_storable(c, err))
             return err;
         TRY(db_undo_to_savepoint(&c->task));
-        refuse(c, err);
+        reply_with_problem(c, err);
     }
-    take_answer(&in, c);
+    copy_reply(&in, c);
     return query_run(c, &key_store, &in);
 }
 
-/* ---- requests that hold no transaction while they wait ---- */
+/* ---- routes that ask a model: a claim instead of a transaction ---- */
 
 enum err idempotency_settle(struct call *c)
 {
     struct rows *r;
     struct claim *claim = c->claim;
-    if (!claim || claim->passing || !c->reply.status)
+    if (!claim || claim->transient || !c->reply.status)
         return OK;
-    take_answer(claim, c);
+    copy_reply(claim, c);
     TRY(query_rows(c, &key_settle, claim, NULL, &r));
     if (rows_count(r) == 0)
         return ERR_IDEMPOTENCY_IN_PROGRESS;
@@ -139,22 +139,24 @@ enum err idempotency_settle(struct call *c)
     return OK;
 }
 
-/* The handler's error, or that of storing its reply, where no transaction of the handler's has stored it. */
-static enum err end_claim(struct call *c, enum err err)
+/* Stores the reply unless the handler's transaction already did. Returns the handler's error, or the error of
+ * storing. */
+static enum err finish_claim(struct call *c, enum err err)
 {
     const struct claim *claim = c->claim;
-    if (err != OK && is_refusal(c, err) && !claim->settled) {
-        refuse(c, err);
+    if (err != OK && is_storable(c, err) && !claim->settled) {
+        reply_with_problem(c, err);
         err = OK;
     }
     if (err == OK && !claim->settled)
         err = idempotency_settle(c);
-    if (claim->passing || (err != OK && err != ERR_OUTCOME_UNKNOWN)) /* what is settled has no claim left */
+    if (claim->transient ||
+        (err != OK && err != ERR_OUTCOME_UNKNOWN)) /* a no-op if settled: no claim is left */
         (void)!query_run(c, &key_release, claim);
     return err;
 }
 
-static enum err once_claimed(struct call *c)
+static enum err run_with_claim(struct call *c)
 {
     struct claim *in = arena_alloc(&c->arena, sizeof *in);
     *in = (struct claim){ .key = c->exchange->headers.idempotency_key,
@@ -166,16 +168,17 @@ static enum err once_claimed(struct call *c)
         TRY(query_rows(c, &key_claim, in, NULL, &r));
         if (rows_count(r)) {
             c->claim = in;
-            return end_claim(c, route_run(c));
+            return finish_claim(c, route_run(c));
         }
         TRY(query_rows(c, &key_find, in, NULL, &r));
         if (rows_count(r))
             return replay(c, r, in->request_hash);
     }
-    return ERR_IDEMPOTENCY_IN_PROGRESS; /* it ended between the two, and began again */
+    return ERR_IDEMPOTENCY_IN_PROGRESS; /* another request released the key and a third claimed it, twice in a
+                                           row */
 }
 
 enum err idempotency_run(struct call *c)
 {
-    return call_models(c) ? once_claimed(c) : query_tx(c, once, NULL);
+    return call_models(c) ? run_with_claim(c) : query_tx(c, run_in_tx, NULL);
 }

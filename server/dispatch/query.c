@@ -1,4 +1,4 @@
-/* Queries as handlers run them: parameters by name, rows that become answers. */
+/* Runs queries for handlers: parameters by name, rows as replies. */
 #include "server/dispatch/query.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static const char *const *param_values(const struct task *t, const char *now, co
     return values;
 }
 
-/* ---- handlers that wait ---- */
+/* ---- in a coroutine ---- */
 
 static enum err rows_of(struct task *t, const char *now, const struct query *q, const void *in,
                         struct arena *arena, struct rows **rows)
@@ -62,8 +62,8 @@ enum err query_rows(struct call *c, const struct query *q, const void *in, struc
                     struct rows **rows)
 {
     if (!coro_self()) {
-        log_event(LOG_ERROR, "wait_outside_coroutine", "query=%s route=%s: it must be marked `waits`",
-                  q->name, c->route->path);
+        log_event(LOG_ERROR, "wait_outside_coroutine", "query=%s route=%s: mark the route `waits`", q->name,
+                  c->route->path);
         return ERR_INTERNAL;
     }
     return rows_of(&c->task, c->now, q, in, arena ? arena : &c->arena, rows);
@@ -91,7 +91,7 @@ enum err query_run(struct call *c, const struct query *q, const void *in)
     return err;
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 enum err query_missing(struct call *c, const struct query *q, const void *in)
 {
@@ -113,8 +113,8 @@ enum err query_missing(struct call *c, const struct query *q, const void *in)
     return problem_set(&c->problem, ERR_NOT_FOUND, "there is no %s", buf_string(&out));
 }
 
-/* A list that is about one thing, as its history, is empty only when there is no such thing; behind a cursor
- * it may end. */
+/* A list with `missing`, such as the history of one trade, is empty only if that trade does not exist, or if
+ * a cursor points at the end. */
 static bool is_missing(const struct query *q, const void *in, const struct rows *r)
 {
     const enum shape shape = q->statement->shape;
@@ -139,7 +139,7 @@ void query_page(struct call *c, struct buf *out, const struct query *q, const vo
     buf_text(out, "{\"items\":[");
     for (int row = 0; row < count; row++) {
         if (coro_self())
-            call_breathe(c); /* an item may take a while to make */
+            call_breathe(c); /* rendering an item may take long */
         if (row)
             buf_char(out, ',');
         (put ? put : rows_json)(out, r, row);
@@ -157,7 +157,7 @@ void query_page(struct call *c, struct buf *out, const struct query *q, const vo
     buf_char(out, '}');
 }
 
-/* The rows as the answer, by the statement's shape. */
+/* Renders the rows by the statement's shape. */
 static enum err reply(struct call *c, int status, const struct query *q, const void *in, const struct rows *r)
 {
     const enum shape shape = q->statement->shape;
@@ -182,7 +182,7 @@ enum err query_reply(struct call *c, int status, const struct query *q, const vo
     return reply(c, status, q, in, r);
 }
 
-/* ---- routes that name their query ---- */
+/* ---- routes with a query ---- */
 
 static enum err route_reply(struct call *c, const struct rows *r)
 {
@@ -193,7 +193,7 @@ static enum err route_reply(struct call *c, const struct rows *r)
     return is_missing(q, c->in, r) ? query_missing(c, q, c->in) : route->render(c, r);
 }
 
-/* A route that does not wait. */
+/* The query of a route that does not wait. */
 struct sent {
     struct db_request request;
     struct call *call;
@@ -248,7 +248,7 @@ static enum err run_tx(void *arg)
     return tx->fn(tx->call, tx->arg);
 }
 
-/* The reply is stored if and only if what it says is committed. */
+/* In one transaction, so that the reply is stored exactly if the work is committed. */
 static enum err run_and_settle(void *arg)
 {
     const struct tx *tx = arg;

@@ -1,5 +1,5 @@
-/* Queries: a statement, the field table that its parameters are taken from, and the columns that are read
- * from its rows. A statement is only run as a query, and all queries are checked before the port opens.
+/* Queries: a statement, the field table of its parameters, and the columns that C code reads. Statements run
+ * only as queries, and all queries are checked before the port opens.
  *
  *     COLUMNS(block, id, takeaway, total);
  *     QUERY(lesson_block, LESSON_BLOCK, block_fields, READS(block));
@@ -16,17 +16,17 @@
 
 struct query {
     const struct statement *statement;
-    const struct field *fields;    /* NULL: it takes none */
+    const struct field *fields;    /* NULL: no parameters from fields */
     const struct columns *columns; /* NULL: C code reads none */
-    /* What was not found when there is no row: "lesson {id}", with names of `fields`. A list that has it is
-     * about that one thing: its first page is never empty. */
+    /* Names the resource in a 404: "lesson {id}", with names from `fields`. A list with it belongs to that
+     * resource: an empty first page is a 404. */
     const char *missing;
     const char *name, *file;
     int line;
     struct query_plan *plan; /* made by queries_check */
 };
 
-/* How its parameters and columns are found, made once before the service starts. */
+/* Where the parameters and columns are; computed once before the service starts. */
 struct query_plan {
     const struct param *params;
     struct column_map map;
@@ -40,60 +40,60 @@ struct query_plan {
 #define QUERY_DEFINED(name_, statement_, table_, ...) \
     const struct query name_ = { .statement = &statement_, .fields = (table_), .name = #name_, \
         .file = __FILE__, .line = __LINE__, .plan = &(struct query_plan){ 0 }, __VA_ARGS__ }; \
-    /* the linker gathers all of them */ \
+    /* the linker collects all queries in this section */ \
     static const struct query *const name_##_known __attribute__((used, section("daybook_queries"))) = &name_
 /* clang-format on */
 
-/* Parameters are taken by name: `owner`, `request_id`, `now` and `new_id` are the call's, all others are
- * fields of the query's table, with their values in the struct `in` that the table describes. */
+/* Parameters are matched by name: `owner`, `request_id`, `now` and `new_id` come from the call, all others
+ * from the struct `in` that the query's field table describes. */
 
-/* For handlers that wait (route.waits). Rows and parameters live in `arena`; NULL: as long as the call. */
+/* Only in a coroutine (route.waits). Rows and parameters are allocated in `arena`; NULL: the call's arena. */
 enum err query_rows(struct call *c, const struct query *q, const void *in, struct arena *arena,
                     struct rows **rows) must_check;
-/* The same, where no row is ERR_NOT_FOUND with the query's own detail. */
+/* The same, but no row is ERR_NOT_FOUND with the query's `missing` as detail. */
 enum err query_one(struct call *c, const struct query *q, const void *in, struct arena *arena,
                    struct rows **rows) must_check;
 enum err query_run(struct call *c, const struct query *q, const void *in) must_check;
 /* The same for a task that works for no request; its queries must not take `now`. */
 enum err query_task_rows(struct task *t, const struct query *q, const void *in, struct arena *arena,
                          struct rows **rows) must_check;
-/* The rows become the answer, by the statement's shape: one object (or 404), a page, or no content (also when
+/* Replies with the rows by the statement's shape: one object (or 404), a page, or no content (also if
  * `status` is 204). */
 enum err query_reply(struct call *c, int status, const struct query *q, const void *in) must_check;
 
-/* Runs fn(c, arg) in one transaction (see db_tx), and stores with it the reply for the call's
- * Idempotency-Key, if fn has made the reply. Inside another transaction fn is part of that one. For handlers
- * that wait. */
+/* Runs fn(c, arg) in one transaction (see db_tx). If fn makes the reply, it is stored for the call's
+ * Idempotency-Key in the same transaction. Inside another transaction, fn joins that one. Only in a
+ * coroutine. */
 enum err query_tx(struct call *c, enum err (*fn)(struct call *c, void *arg), void *arg) must_check;
 
-/* ERR_NOT_FOUND that says what: "there is no lesson 0192...". */
+/* Returns ERR_NOT_FOUND with the detail "there is no lesson 0192...". */
 enum err query_missing(struct call *c, const struct query *q, const void *in) must_check;
 
 typedef void query_item(struct buf *out, const struct rows *r, int row);
-/* The page {items, next_cursor} of at most in->limit rows; the statement fetched one more to know whether
- * there is a next one. `put` writes an item; NULL: rows_json. */
+/* Writes the page {items, next_cursor} of at most in->limit rows. The statement fetches one row more, which
+ * shows whether there is a next page. `put` writes an item; NULL: rows_json. */
 void query_page(struct call *c, struct buf *out, const struct query *q, const void *in, const struct rows *r,
                 query_item *put);
 
-/* The handler of a route that names its query: `prepare`, the query, `render` (see struct route). A route
- * that does not wait returns at once, and the answer follows. */
+/* The handler of a route with a query: `prepare`, the query, `render` (see struct route). If the route does
+ * not wait, this returns immediately and the query's callback replies. */
 enum err query_route(struct call *c) must_check;
-/* Runs the route, whichever kind it is. */
+/* Runs the route's handler or query. */
 enum err route_run(struct call *c) must_check;
 
 /* ---- before the port opens ---- */
 
-/* `described` is by the index of the statements. Checks that every parameter is a field or the call's own,
- * that every column that is read exists, that pages have cursors, that routes which do not wait run no slow
- * statement, and that each statement is used; and makes the plans. Says on stderr what is wrong, with file
- * and name. */
+/* Checks that every parameter is a field or comes from the call, that every column that is read exists, that
+ * pages have cursors, that routes which do not wait run no slow statement, and that each statement is used.
+ * Also makes the plans. Prints each mistake on stderr with file and name. `described` is indexed like the
+ * statements. */
 bool queries_check(const struct described *described);
-/* The same, asking that database. */
+/* The same with the descriptions from that database. */
 bool queries_ready(const char *database_url);
-/* The parts of it, for tests: NULL, or what is wrong, in `arena`. */
+/* Parts of queries_check, for tests. Return NULL or a message in `arena`. */
 const char *query_check(const struct query *q, const struct described *described, struct arena *arena);
 const char *route_check(const struct route *r, struct arena *arena);
-const char *statement_check(const struct statement *st, struct arena *arena); /* that a query uses it */
+const char *statement_check(const struct statement *st, struct arena *arena); /* a query must use it */
 int queries_count(void);
 
 #endif

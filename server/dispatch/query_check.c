@@ -1,4 +1,4 @@
-/* The check of all queries before the port opens, which also makes their plans. */
+/* Checks all queries before the port opens, and makes their plans. */
 #include <string.h>
 
 #include "server/dispatch/query.h"
@@ -6,18 +6,18 @@
 #include "server/dispatch/route.h"
 #include "server/log.h"
 
-/* Of the section that QUERY fills; a program without any query has none. */
+/* The section that QUERY fills. Weak, because a program without queries has no such section. */
 extern const struct query *const __start_daybook_queries[] __attribute__((weak));
 extern const struct query *const __stop_daybook_queries[] __attribute__((weak));
 
-static struct arena plans; /* for as long as the process lives */
+static struct arena plans; /* never released */
 
 int queries_count(void)
 {
     return (int)(__stop_daybook_queries - __start_daybook_queries);
 }
 
-/* "handlers/lesson.c:12", without the way that leads there from the build folder. */
+/* "handlers/lesson.c:12", without the "../" of a path relative to the build folder. */
 static const char *where(const struct query *q, struct arena *arena)
 {
     const char *file = q->file;
@@ -46,7 +46,7 @@ static const char *check_params(const struct query *q, struct arena *arena)
     struct param *params = arena_zero(&plans, (size_t)(st->param_count + 1) * sizeof *params);
     for (int i = 0; i < st->param_count; i++)
         if (!find_param(q, st->params[i], &params[i]))
-            return arena_fmt(arena, "%s: %s takes :%s, which is no field of its table", where(q, arena),
+            return arena_fmt(arena, "%s: %s takes :%s, which is not in its field table", where(q, arena),
                              st->name, st->params[i]);
     q->plan->params = params;
     return NULL;
@@ -93,13 +93,13 @@ static bool takes_cursor(const struct query *q)
     return false;
 }
 
-/* A list that goes on behind a cursor must say where its pages end. */
+/* A paged list needs a limit and the columns of its cursor. */
 static const char *check_page(const struct query *q, struct arena *arena)
 {
     if (q->statement->shape != SHAPE_LIST || !takes_cursor(q))
         return NULL;
     if (!field_find(q->fields, "limit"))
-        return arena_fmt(arena, "%s: the table of %s has a cursor but no field limit", where(q, arena),
+        return arena_fmt(arena, "%s: the field table of %s has a cursor but no limit", where(q, arena),
                          q->statement->name);
     for (int i = 0; i < 2; i++)
         if (q->plan->map.cursor[i] < 0)
@@ -108,14 +108,14 @@ static const char *check_page(const struct query *q, struct arena *arena)
     return NULL;
 }
 
-/* The names in "lesson {id}". */
+/* The names in "lesson {id}" must be fields. */
 static const char *check_missing(const struct query *q, struct arena *arena)
 {
     struct field_ref ref;
     for (const char *p = q->missing ? strchr(q->missing, '{') : NULL; p; p = strchr(p + 1, '{')) {
         const char *name = arena_copy(arena, p + 1, strcspn(p + 1, "}"));
         if (!field_ref_find(q->fields, name, &ref))
-            return arena_fmt(arena, "%s: \"%s\" of %s names %s, which is no field of its table",
+            return arena_fmt(arena, "%s: \"%s\" of %s names %s, which is not in its field table",
                              where(q, arena), q->missing, q->statement->name, name);
     }
     return NULL;
@@ -142,7 +142,7 @@ const char *route_check(const struct route *r, struct arena *arena)
     if (!r->handle == !r->query)
         return arena_fmt(arena, "%s %s must have a handler or a query, and not both", method, r->path);
     if (r->query && r->query->fields != r->fields)
-        return arena_fmt(arena, "%s %s: query %s (%s) takes another field table than the route", method,
+        return arena_fmt(arena, "%s %s: query %s (%s) has a different field table than the route", method,
                          r->path, r->query->name, where(r->query, arena));
     if (r->query && !waits && r->query->statement->lane == LANE_SLOW)
         return arena_fmt(arena, "%s %s: query %s (%s) is slow, so the route must be marked waits", method,
@@ -161,7 +161,7 @@ const char *statement_check(const struct statement *st, struct arena *arena)
     for (int i = 0; i < queries_count(); i++)
         if (__start_daybook_queries[i]->statement == st)
             return NULL;
-    if (st == &KEY_LIST) /* read by db/keys.c, before there is an owner */
+    if (st == &KEY_LIST) /* db/keys.c runs it without a query, because there is no owner yet */
         return NULL;
     return arena_fmt(arena, "no query uses the statement %s", st->name);
 }

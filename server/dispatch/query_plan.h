@@ -1,4 +1,4 @@
-/* How the parameters of a query are found: what query_check.c makes and query.c follows. */
+/* Where each parameter of a query comes from: computed by query_check.c, used by query.c. */
 #ifndef DAYBOOK_SERVER_DISPATCH_QUERY_PLAN_H
 #define DAYBOOK_SERVER_DISPATCH_QUERY_PLAN_H
 

@@ -1,4 +1,4 @@
-/* What handlers do with their call: replies, streams, lines of the body. */
+/* Functions for handlers: replies, streams, lines of a bulk body. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -21,7 +21,7 @@ enum err reply_text(struct call *c, int status, const char *content_type, const 
     return OK;
 }
 
-/* Of one entry of the header: 1 where it says none. */
+/* The q parameter of an Accept entry; 1 by default. */
 static double weight_of(const char *entry)
 {
     for (const char *p = entry + strcspn(entry, ",;"); *p == ';'; p += strcspn(p, ",;")) {
@@ -32,7 +32,7 @@ static double weight_of(const char *entry)
     return 1;
 }
 
-/* The q of a media type in an Accept header: the most specific entry decides; -1 without one. */
+/* The q of a media type in an Accept header, from the most specific entry that matches; -1: none matches. */
 static double accept_q(const char *accept, const char *type)
 {
     double q = -1;

@@ -1,13 +1,13 @@
-/* The table of all routes, and which of them a request means. */
+/* The index of all routes, and the match of a request. */
 #include "server/dispatch/route.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUTES = 256 };
+enum { MAX_ROUTES = 256 };
 
-/* A route with its path cut into segments; a parameter's segment keeps its braces. */
+/* A route with its path split into segments. A parameter's segment keeps its braces. */
 static struct indexed {
     const struct route *route;
     size_t segments, params;
@@ -15,7 +15,7 @@ static struct indexed {
         const char *text;
         size_t len;
     } segment[URI_SEGMENTS];
-} indexed[MOST_ROUTES];
+} indexed[MAX_ROUTES];
 static int count;
 
 void route_init(void)
@@ -23,7 +23,7 @@ void route_init(void)
     count = 0;
     for (const struct route *const *table = route_tables; *table; table++) {
         for (const struct route *r = *table; r->path; r++) {
-            assert(count < MOST_ROUTES);
+            assert(count < MAX_ROUTES);
             struct indexed *to = &indexed[count++];
             *to = (struct indexed){ .route = r };
             for (const char *p = r->path; *p == '/';) {
@@ -56,7 +56,7 @@ int route_index(const struct route *r)
     return i;
 }
 
-static bool fits(const struct indexed *r, const struct uri *uri)
+static bool matches(const struct indexed *r, const struct uri *uri)
 {
     if (r->segments != uri->segments)
         return false;
@@ -71,7 +71,7 @@ static bool fits(const struct indexed *r, const struct uri *uri)
     return true;
 }
 
-static const char *allowed(const char *path, struct arena *arena)
+static const char *allowed_methods(const char *path, struct arena *arena)
 {
     struct buf out = { .arena = arena };
     for (int i = 0; i < count; i++) {
@@ -89,7 +89,7 @@ struct route_match route_find(enum method method, const struct uri *uri, struct 
     /* The path with the fewest parameters wins: /v1/lessons/block is not the lesson "block". */
     const struct indexed *best = NULL;
     for (int i = 0; i < count; i++)
-        if ((!best || indexed[i].params < best->params) && fits(&indexed[i], uri))
+        if ((!best || indexed[i].params < best->params) && matches(&indexed[i], uri))
             best = &indexed[i];
     if (!best)
         return match;
@@ -99,7 +99,7 @@ struct route_match route_find(enum method method, const struct uri *uri, struct 
         if (indexed[i].route->method == method && strcmp(indexed[i].route->path, best->route->path) == 0)
             match.route = indexed[i].route;
     if (!match.route) {
-        match.allow = allowed(best->route->path, arena);
+        match.allow = allowed_methods(best->route->path, arena);
         return match;
     }
     struct pair *pairs = arena_alloc(arena, (best->params + 1) * sizeof *pairs);

@@ -1,4 +1,4 @@
-/* Request targets: the path in segments and the query in pairs, decoded strictly. */
+/* Parses request targets into path segments and query pairs, with strict decoding. */
 #include "server/dispatch/uri.h"
 
 #include "core/base/utf8.h"
@@ -12,7 +12,7 @@ static int hex_value(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* One piece between separators. `where` is "path" or "query", for the detail. */
+/* Decodes one segment, name or value. `where` is "path" or "query", for the error detail. */
 static enum err decode(const char *from, size_t len, bool plus_is_space, const char *where,
                        struct arena *arena, const char **out, struct problem *p)
 {
@@ -48,7 +48,7 @@ static enum err split_path(const char *path, size_t len, struct arena *arena, st
     if (len <= 1)
         return OK; /* "/", or "*" */
     const char *end = path + len;
-    for (const char *at = path + 1;; at++) { /* behind a slash */
+    for (const char *at = path + 1;; at++) { /* `at` is after a slash */
         const char *slash = memchr(at, '/', (size_t)(end - at));
         const char *stop = slash ? slash : end;
         if (out->segments == URI_SEGMENTS)
@@ -67,7 +67,7 @@ static enum err split_query(const char *query, struct arena *arena, struct uri *
     size_t count = 0;
     while (*query) {
         size_t len = strcspn(query, "&");
-        if (len > 0) { /* "a=1&&b=2" is common, and harmless */
+        if (len > 0) { /* skip empty pairs: "a=1&&b=2" is common and harmless */
             if (count == URI_PAIRS)
                 return problem_set(p, ERR_BAD_REQUEST, "the query has more than %d parameters", URI_PAIRS);
             if (!pairs)
@@ -88,7 +88,7 @@ static enum err split_query(const char *query, struct arena *arena, struct uri *
     return OK;
 }
 
-/* Behind "http://host" of a target in absolute form, which every server must take (RFC 9112, 3.2.2). */
+/* Skips "http://host" of a target in absolute form, which every server must accept (RFC 9112, 3.2.2). */
 static const char *skip_origin(const char *target)
 {
     static const char *const schemes[] = { "http://", "https://" };

@@ -1,5 +1,4 @@
-/* How many connections are open, in all and from each address: the one thing that all loops must know
- * together. */
+/* Counts open connections, in total and per client address. This is the only state that all loops share. */
 #include "server/http/clients.h"
 
 #include <netinet/in.h>
@@ -12,7 +11,7 @@
 
 enum { BUCKETS = 4096 };
 
-/* One address with connections open. */
+/* An address with open connections. */
 struct peer {
     struct peer *next;
     unsigned char bytes[16];
@@ -25,7 +24,7 @@ struct client {
 };
 
 static pthread_mutex_t mutex =
-    PTHREAD_MUTEX_INITIALIZER; /* taken when a connection comes or goes, never by a request */
+    PTHREAD_MUTEX_INITIALIZER; /* taken when a connection opens or closes, never per request */
 static struct peer *buckets[BUCKETS];
 static atomic_llong total;
 
@@ -46,7 +45,7 @@ static struct peer **peer_slot(const unsigned char bytes[16])
     return slot;
 }
 
-struct client *clients_add(const struct sockaddr *address, long long most, long long most_per_address)
+struct client *clients_add(const struct sockaddr *address, long long max_total, long long max_per_address)
 {
     unsigned char bytes[16];
     address_bytes(address, bytes);
@@ -61,9 +60,9 @@ struct client *clients_add(const struct sockaddr *address, long long most, long 
     long long from_peer = ++c->peer->count;
     pthread_mutex_unlock(&mutex);
     long long all = atomic_fetch_add(&total, 1) + 1;
-    c->verdict = all > most                     ? ERR_TOO_MANY_CONNECTIONS
-                 : from_peer > most_per_address ? ERR_TOO_MANY_CONNECTIONS_FROM_ADDRESS
-                                                : OK;
+    c->verdict = all > max_total               ? ERR_TOO_MANY_CONNECTIONS
+                 : from_peer > max_per_address ? ERR_TOO_MANY_CONNECTIONS_FROM_ADDRESS
+                                               : OK;
     return c;
 }
 
@@ -81,7 +80,7 @@ void clients_remove(struct client *c)
     free(c);
 }
 
-enum err client_verdict(const struct client *c)
+enum err clients_verdict(const struct client *c)
 {
     return c->verdict;
 }

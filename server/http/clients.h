@@ -1,5 +1,4 @@
-/* How many connections are open, in all and from each address: the one thing that all loops must know
- * together. */
+/* Counts open connections, in total and per client address. This is the only state that all loops share. */
 #ifndef DAYBOOK_SERVER_HTTP_CLIENTS_H
 #define DAYBOOK_SERVER_HTTP_CLIENTS_H
 
@@ -11,9 +10,9 @@ struct client;
 
 /* Counts a new connection. Its verdict is OK, ERR_TOO_MANY_CONNECTIONS or
  * ERR_TOO_MANY_CONNECTIONS_FROM_ADDRESS. */
-struct client *clients_add(const struct sockaddr *address, long long most, long long most_per_address);
+struct client *clients_add(const struct sockaddr *address, long long max_total, long long max_per_address);
 void clients_remove(struct client *c);
-enum err client_verdict(const struct client *c);
+enum err clients_verdict(const struct client *c);
 long long clients_count(void);
 
 #endif

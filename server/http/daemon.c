@@ -1,4 +1,4 @@
-/* The HTTP edge of one loop: libmicrohttpd's callbacks become exchanges, and replies go back. */
+/* The HTTP server of one loop: turns libmicrohttpd's callbacks into exchanges and sends their replies. */
 #include "server/http/daemon.h"
 
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 #include "server/log.h"
 
 enum {
-    SPARE_CONNECTIONS = 64, /* above the limit, so that their clients get an error */
+    SPARE_CONNECTIONS = 64, /* accepted above the limit, so that their clients get an error */
     /* Suspending and resuming a connection costs two epoll_ctl and a recv, a sixth of a short request, and
-     * most replies come within a turn or two. So the daemon asks for a reply this often before the connection
-     * is suspended, and at the latest after PATIENCE_US. A shorter time than the kernel's own tick would make
-     * it set the hardware's timer twice a request. */
-    MOST_POLLS = 16,
+     * most replies are ready within a turn or two. So the daemon polls for a reply this often, for at most
+     * POLL_WINDOW_US, before it suspends the connection. A window shorter than the kernel's tick would
+     * program the hardware timer twice per request. */
+    MAX_POLLS = 16,
     DRAIN_BYTES = 4 << 20, /* drain up to 4 MB past the limit so that the client sees the error */
 };
 
@@ -38,13 +38,13 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     *con_cls = NULL;
     if (!x)
         return;
-    h->wanted = true;                 /* the next request may be there already */
-    if (x->state != EXCHANGE_HEADERS) /* else the request line came, the rest did not */
+    h->run_needed = true;             /* the next request may already be in the buffer */
+    if (x->state != EXCHANGE_HEADERS) /* otherwise only the request line arrived */
         h->app->account(x, x->state == EXCHANGE_SENDING && how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     exchange_closed(x);
 }
 
-/* What needs no database is always answered: that is how an overload is seen. */
+/* Public routes need no database and are always served, so that monitoring works under overload. */
 static bool overloaded(const struct exchange *x)
 {
     return x->limits.sheds && x->http->working >= x->loop->config->max_in_flight;
@@ -56,9 +56,9 @@ static enum err admit(struct exchange *x)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     const struct client *client = info ? info->socket_context : NULL;
-    if (client && client_verdict(client) != OK) {
+    if (client && clients_verdict(client) != OK) {
         x->reply->close = true;
-        return client_verdict(client);
+        return clients_verdict(client);
     }
     if (h->draining) {
         x->reply->close = true;
@@ -75,8 +75,8 @@ static enum err admit(struct exchange *x)
     return OK;
 }
 
-/* There is always room for one that is alone. */
-static int64_t most_spooled(const struct config *config)
+/* At least max_bulk_bytes, so that a single bulk body always fits. */
+static int64_t spool_limit(const struct config *config)
 {
     return config->max_spool_bytes > config->max_bulk_bytes ? config->max_spool_bytes
                                                             : config->max_bulk_bytes;
@@ -85,7 +85,7 @@ static int64_t most_spooled(const struct config *config)
 static enum err open_spool(struct exchange *x)
 {
     x->spool = arena_alloc(x->task->arena, sizeof *x->spool);
-    return spool_open(x->spool, most_spooled(x->loop->config));
+    return spool_open(x->spool, spool_limit(x->loop->config));
 }
 
 void exchange_identified(struct exchange *x, enum err err)
@@ -100,7 +100,7 @@ void exchange_identified(struct exchange *x, enum err err)
         exchange_set_state(x, EXCHANGE_IDENTIFIED);
 }
 
-/* Before a bulk body is read: nobody fills the disk with an unknown key. */
+/* Authenticates before a bulk body is read, so that an unknown key cannot fill the disk. */
 static void identify(struct exchange *x)
 {
     x->http->app->identify(x);
@@ -114,9 +114,9 @@ bool exchange_has_body(const struct exchange *x)
            (x->headers.content_length && strtoull(x->headers.content_length, NULL, 10) > 0);
 }
 
-/* A reply before the end of the body closes the connection, and a client that is still writing may see that
- * instead of the reply. */
-static bool reads_on(const struct exchange *x)
+/* A reply before the end of the body closes the connection, and a client that is still writing may see a
+ * reset instead of the reply. So read the rest of the body first, unless it is too long. */
+static bool should_drain(const struct exchange *x)
 {
     if (!exchange_has_body(x) || x->headers.expect || x->reply->close)
         return false;
@@ -133,8 +133,8 @@ static void begin(struct exchange *x, const char *method)
     exchange_set_state(x, EXCHANGE_BODY);
     x->limits.body_bytes = (size_t)x->loop->config->max_body_bytes;
     enum err err = app->begin(x);
-    enum err refused = admit(x); /* after app->begin, which makes the request id, but before its verdict */
-    if (refused == OK && err != OK && reads_on(x))
+    enum err refused = admit(x); /* app->begin sets the request id, but this error takes precedence */
+    if (refused == OK && err != OK && should_drain(x))
         x->refused = err;
     else if (refused != OK || err != OK)
         app->refuse(x, refused != OK ? refused : err);
@@ -144,11 +144,11 @@ static void begin(struct exchange *x, const char *method)
         identify(x);
 }
 
-static enum err keep_body(struct exchange *x, const char *data, size_t size)
+static enum err store_body(struct exchange *x, const char *data, size_t size)
 {
-    size_t most = x->limits.body_bytes;
-    if (x->received_bytes > most)
-        return problem_set(x->task->problem, ERR_BODY_TOO_LARGE, "the limit is %zu bytes", most);
+    size_t max = x->limits.body_bytes;
+    if (x->received_bytes > max)
+        return problem_set(x->task->problem, ERR_BODY_TOO_LARGE, "the limit is %zu bytes", max);
     if (x->spool)
         return spool_add(x->spool, data, size);
     buf_add(&x->body, data, size);
@@ -157,14 +157,14 @@ static enum err keep_body(struct exchange *x, const char *data, size_t size)
 
 static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *size)
 {
-    x->http->wanted = true; /* more of it may be there already */
+    x->http->run_needed = true; /* more may already be in the buffer */
     x->received_bytes += *size;
     if (x->received_bytes > x->limits.body_bytes + DRAIN_BYTES)
         return MHD_NO;
     if (x->spool)
-        exchange_restart_timer(x); /* it may take long, as long as it arrives */
+        exchange_restart_timer(x); /* a bulk body may take long, as long as bytes arrive */
     if (x->refused == OK)
-        x->refused = keep_body(x, data, *size);
+        x->refused = store_body(x, data, *size);
     if (x->refused != OK && x->spool)
         spool_close(x->spool);
     *size = 0;
@@ -176,7 +176,7 @@ static void work(struct exchange *x)
     const struct http_app *app = x->http->app;
     if (x->refused != OK) {
         app->refuse(x, x->refused);
-    } else if (overloaded(x)) { /* others were faster with their bodies */
+    } else if (overloaded(x)) { /* it became overloaded while the body arrived */
         app->refuse(x, ERR_OVERLOADED);
     } else {
         exchange_set_state(x, EXCHANGE_WORKING);
@@ -184,19 +184,19 @@ static void work(struct exchange *x)
     }
 }
 
-/* ---- answering ---- */
+/* ---- replying ---- */
 
 static enum MHD_Result send_reply(struct exchange *x)
 {
     struct reply *reply = x->reply;
     struct MHD_Response *r =
-        x->stream.begun && x->method != HEAD
+        x->stream.started && x->method != HEAD
             ? stream_response(x)
             : MHD_create_response_from_buffer(reply->body.len, reply->body.data, MHD_RESPMEM_PERSISTENT);
     if (!r)
         return MHD_NO;
     headers_add(x, r);
-    if (!x->stream.begun)
+    if (!x->stream.started)
         x->sent_bytes = reply->body.len;
     exchange_set_state(x, EXCHANGE_SENDING);
     enum MHD_Result ok = MHD_queue_response(x->connection, (unsigned)reply->status, r);
@@ -204,14 +204,14 @@ static enum MHD_Result send_reply(struct exchange *x)
     return ok;
 }
 
-static bool is_patient(struct exchange *x)
+static bool should_poll(struct exchange *x)
 {
-    return !x->held && x->polls++ < MOST_POLLS && x->loop->now_us - x->start_us < PATIENCE_US;
+    return !x->held && x->polls++ < MAX_POLLS && x->loop->now_us - x->start_us < POLL_WINDOW_US;
 }
 
 static void wait_for_reply(struct exchange *x)
 {
-    if (!is_patient(x))
+    if (!should_poll(x))
         exchange_set_state(x, EXCHANGE_SUSPENDED);
     else if (x->state == EXCHANGE_WORKING)
         exchange_set_state(x, EXCHANGE_POLLED);
@@ -230,8 +230,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     case EXCHANGE_HEADERS:
         begin(x, method);
         if (!exchange_has_body(x))
-            return MHD_YES; /* a reply given now would cost the client its connection; the next callback comes
-                               at once */
+            return MHD_YES; /* a reply in this callback would close the connection; the next one follows at
+                               once */
         break;
     case EXCHANGE_BODY:
         if (*size)
@@ -239,7 +239,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         work(x);
         break;
     case EXCHANGE_IDENTIFIED:
-        exchange_set_state(x, EXCHANGE_BODY); /* resumed, the daemon comes with the headers again */
+        exchange_set_state(x, EXCHANGE_BODY); /* after a resume, the daemon repeats the headers callback */
         return MHD_YES;
     case EXCHANGE_TOO_SLOW:
     case EXCHANGE_STOPPED:
@@ -273,10 +273,10 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 static void on_ready(struct watch *w, uint32_t events)
 {
     (void)events;
-    container_of(w, struct http, watch)->wanted = true;
+    container_of(w, struct http, watch)->run_needed = true;
 }
 
-/* The target is decoded by uri_parse, which keeps an escaped slash inside its segment. */
+/* uri_parse decodes the target, because an escaped slash must stay inside its segment. */
 static size_t no_unescape(void *cls, struct MHD_Connection *connection, char *text)
 {
     (void)cls;
@@ -323,26 +323,25 @@ struct http *http_open(struct loop *loop, int fd, const struct http_app *app)
 int64_t http_wait_us(struct http *h)
 {
     unsigned MHD_LONG_LONG ms;
-    if (h->wanted)
+    if (h->run_needed)
         return 0;
     if (MHD_get_timeout(h->mhd, &ms) != MHD_YES)
         return -1;
     if (ms == 0 && h->polled)
-        return PATIENCE_US; /* it asks because of those, and their replies wake the loop; whatever else is to
-                               be done at once has set `wanted` */
+        return POLL_WINDOW_US; /* because of the polled exchanges: their replies wake the loop */
     if (ms == 0)
-        h->wanted = true;
+        h->run_needed = true;
     return ms > 1000 ? 1000000 : (int64_t)ms * 1000;
 }
 
 void http_run(struct http *h)
 {
     unsigned MHD_LONG_LONG ms;
-    bool due = h->polled ? h->loop->now_us - h->ran_us >= PATIENCE_US
+    bool due = h->polled ? h->loop->now_us - h->ran_us >= POLL_WINDOW_US
                          : MHD_get_timeout(h->mhd, &ms) == MHD_YES && ms == 0;
-    if (!h->wanted && !due)
+    if (!h->run_needed && !due)
         return;
-    h->wanted = false;
+    h->run_needed = false;
     h->ran_us = h->loop->now_us;
     MHD_run(h->mhd);
 }
@@ -368,7 +367,7 @@ int http_working(const struct http *h)
 void http_abandon(struct http *h)
 {
     h->abandoned = true;
-    /* Ending one may end others, so each step starts at the head; the newest are first. */
+    /* Cancelling one may end others, so restart at the head. The list is sorted by serial, newest first. */
     int64_t last = INT64_MAX;
     for (struct exchange *x = h->first; x;) {
         if (x->serial >= last) {

@@ -1,4 +1,4 @@
-/* The life of an exchange: its states, what follows from each, and its timer. */
+/* The state machine of an exchange: its states, the effect of each, and its timer. */
 #include "server/http/exchange.h"
 
 #include <assert.h>
@@ -9,22 +9,22 @@
 #include "server/http/spool.h"
 
 enum {
-    OVERTIME_US = 2 * 1000 * 1000
-}; /* for a write whose time is up: its own time-out in the server ends it */
+    WRITE_GRACE_US = 2 * 1000 * 1000
+}; /* after its time limit, a write gets this long: the database's own time-out ends it */
 
-/* Which timer runs. */
+/* Which time limit applies. */
 enum clock { CLOCK_NONE, CLOCK_BODY, CLOCK_WORK };
 
 #define TO(state) (1u << EXCHANGE_##state)
 
 static const struct {
     bool listed;    /* in flight */
-    bool works;     /* counts among those that overload is about */
-    bool polled;    /* the daemon asks for the reply again and again */
-    bool suspended; /* the daemon leaves the connection alone */
-    bool wants;     /* the daemon has something to do for it, in this turn */
+    bool works;     /* counts towards max_in_flight */
+    bool polled;    /* the daemon polls for the reply */
+    bool suspended; /* the connection is suspended in the daemon */
+    bool needs_run; /* the daemon must run in this turn of the loop */
     enum clock clock;
-    unsigned next; /* the states that may follow */
+    unsigned next; /* bits of the states that may follow */
 } states[EXCHANGE_STATES] = {
     [EXCHANGE_HEADERS] = { .next = TO(BODY) | TO(GONE) },
     [EXCHANGE_BODY] = { .listed = true,
@@ -36,7 +36,7 @@ static const struct {
                                .clock = CLOCK_BODY,
                                .next = TO(IDENTIFIED) | TO(ANSWERED) | TO(STOPPED) },
     [EXCHANGE_IDENTIFIED] = { .listed = true,
-                              .wants = true,
+                              .needs_run = true,
                               .clock = CLOCK_BODY,
                               .next = TO(BODY) | TO(TOO_SLOW) | TO(GONE) },
     [EXCHANGE_WORKING] = { .listed = true,
@@ -53,15 +53,15 @@ static const struct {
                              .suspended = true,
                              .clock = CLOCK_WORK,
                              .next = TO(ANSWERED) | TO(STOPPED) },
-    [EXCHANGE_ANSWERED] = { .listed = true, .wants = true, .next = TO(SENDING) | TO(CLOSED) | TO(GONE) },
-    [EXCHANGE_SENDING] = { .listed = true, .wants = true, .next = TO(DRAINED) | TO(CLOSED) | TO(GONE) },
+    [EXCHANGE_ANSWERED] = { .listed = true, .needs_run = true, .next = TO(SENDING) | TO(CLOSED) | TO(GONE) },
+    [EXCHANGE_SENDING] = { .listed = true, .needs_run = true, .next = TO(DRAINED) | TO(CLOSED) | TO(GONE) },
     [EXCHANGE_DRAINED] = { .listed = true, .suspended = true, .next = TO(SENDING) | TO(STOPPED) },
-    [EXCHANGE_STOPPED] = { .listed = true, .wants = true, .next = TO(CLOSED) | TO(GONE) },
+    [EXCHANGE_STOPPED] = { .listed = true, .needs_run = true, .next = TO(CLOSED) | TO(GONE) },
     [EXCHANGE_CLOSED] = { .listed = true, .next = TO(GONE) },
     [EXCHANGE_GONE] = { 0 },
 };
 
-/* ---- what follows from a state ---- */
+/* ---- effects of a state ---- */
 
 static void list(struct exchange *x)
 {
@@ -81,40 +81,40 @@ static void unlist(struct exchange *x)
     x->http->in_flight--;
 }
 
-/* The work on a bulk body begins with its reply, and lasts as long as its coroutine. */
-static bool counts(const struct exchange *x)
+/* A bulk request starts to work when its reply starts, and works until its coroutine ends. */
+static bool counts_as_working(const struct exchange *x)
 {
     return states[x->state].works || (x->held && x->limits.bulk);
 }
 
-static void on_overtime_up(struct timer *t)
+static void on_grace_over(struct timer *t)
 {
     struct exchange *x = container_of(t, struct exchange, timer);
     if (!task_cancel(x->task, ERR_REQUEST_TIMEOUT, true))
-        loop_timer(x->loop, t, OVERTIME_US); /* it computes; it will wait for something */
+        loop_timer(x->loop, t, WRITE_GRACE_US); /* it is computing; cancel it when it waits next */
 }
 
-static void on_time_up(struct timer *t)
+static void on_timeout(struct timer *t)
 {
     struct exchange *x = container_of(t, struct exchange, timer);
     if (states[x->state].clock == CLOCK_BODY && !states[x->state].suspended) {
         x->reply->error = ERR_BODY_TIMEOUT;
-        exchange_set_state(x, EXCHANGE_TOO_SLOW); /* the daemon takes no reply in the middle of a body */
-        /* When nothing more arrives, the connection is closed as idle. */
+        exchange_set_state(x, EXCHANGE_TOO_SLOW); /* the daemon accepts no reply in the middle of a body */
+        /* If nothing more arrives, the daemon closes the connection as idle. */
         MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
         return;
     }
     if (task_cancel(x->task, ERR_REQUEST_TIMEOUT, false))
         return;
-    t->fire = on_overtime_up;
-    loop_timer(x->loop, t, OVERTIME_US);
+    t->fire = on_grace_over;
+    loop_timer(x->loop, t, WRITE_GRACE_US);
 }
 
 void exchange_restart_timer(struct exchange *x)
 {
     const int64_t ms =
         states[x->state].clock == CLOCK_WORK ? x->limits.work_ms : x->loop->config->request_timeout_ms;
-    x->timer.fire = on_time_up;
+    x->timer.fire = on_timeout;
     loop_timer(x->loop, &x->timer, ms * 1000);
 }
 
@@ -122,12 +122,12 @@ void exchange_set_state(struct exchange *x, enum exchange_state state)
 {
     struct http *h = x->http;
     const enum exchange_state old = x->state;
-    const bool counted = counts(x);
+    const bool counted = counts_as_working(x);
     assert(states[old].next & 1u << state);
     x->state = state;
-    h->working += counts(x) - counted;
+    h->working += counts_as_working(x) - counted;
     h->polled += states[state].polled - states[old].polled;
-    h->wanted |= states[state].wants;
+    h->run_needed |= states[state].needs_run;
     if (states[state].listed && !states[old].listed)
         list(x);
     else if (!states[state].listed && states[old].listed)
@@ -142,7 +142,7 @@ void exchange_set_state(struct exchange *x, enum exchange_state state)
         MHD_resume_connection(x->connection);
 }
 
-/* ---- its beginning and end ---- */
+/* ---- create and free ---- */
 
 struct exchange *exchange_new(struct http *h, struct MHD_Connection *connection, const char *target)
 {
@@ -177,7 +177,7 @@ void exchange_closed(struct exchange *x)
         return;
     }
     exchange_set_state(x, EXCHANGE_CLOSED);
-    stream_gone(x); /* lets the coroutine end, and with it the exchange */
+    stream_gone(x); /* the coroutine ends, and frees the exchange */
 }
 
 void exchange_hold(struct exchange *x)
@@ -187,15 +187,15 @@ void exchange_hold(struct exchange *x)
 
 void exchange_release(struct exchange *x)
 {
-    const bool counted = counts(x);
+    const bool counted = counts_as_working(x);
     x->held = false;
-    x->http->working += counts(x) - counted;
+    x->http->working += counts_as_working(x) - counted;
     if (x->state == EXCHANGE_CLOSED)
         exchange_free(x);
 }
 
 void exchange_answered(struct exchange *x)
 {
-    if (x->state != EXCHANGE_STOPPED && x->state != EXCHANGE_CLOSED) /* else nobody is left to read it */
+    if (x->state != EXCHANGE_STOPPED && x->state != EXCHANGE_CLOSED) /* otherwise the client is gone */
         exchange_set_state(x, EXCHANGE_ANSWERED);
 }

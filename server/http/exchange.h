@@ -1,5 +1,5 @@
-/* One exchange: a request as bytes on a connection, and the reply to it. The application behind it is known
- * by a table of functions only. */
+/* An exchange: one request on a connection, and its reply. server/http knows the application only as a table
+ * of functions. */
 #ifndef DAYBOOK_SERVER_HTTP_EXCHANGE_H
 #define DAYBOOK_SERVER_HTTP_EXCHANGE_H
 
@@ -14,81 +14,81 @@ struct http;
 struct spool;
 struct MHD_Connection;
 
-/* The request headers that are kept. NULL: not sent. */
+/* The request headers that we use. NULL: not sent. */
 struct http_headers {
     const char *authorization, *api_key, *request_id, *traceparent, *idempotency_key, *if_none_match, *accept,
         *content_type, *content_length, *transfer_encoding, *expect, *preflight_method;
-    bool ambiguous; /* Content-Length came twice */
+    bool ambiguous; /* Content-Length was sent twice */
 };
 
 struct reply {
-    int status; /* 0: there is none yet */
+    int status; /* 0: no reply yet */
     const char *content_type;
     struct buf body;
     const char *location, *allow, *etag, *request_id;
-    enum err error; /* that it reports; OK: none */
+    enum err error; /* the error that the reply reports */
     bool replayed;  /* the stored response of an earlier request */
-    bool close;     /* the connection is not to be used again */
+    bool close;     /* close the connection after the reply */
     bool no_store;  /* it lacks something that will be there soon: no ETag, no cache */
-    bool by_accept; /* another Accept header would have got another reply */
+    bool by_accept; /* the reply depends on the Accept header */
 };
 
-/* A reply that is written while it is sent. */
+/* A streamed reply. */
 struct stream {
-    struct task_wait wait; /* of the writer, for a slow client */
+    struct task_wait wait; /* the writer waits here for a slow client */
     char *data;
     size_t len, sent, cap;
-    bool begun; /* the reply is a stream */
+    bool started; /* the reply is a stream */
     bool ended, failed;
-    bool gone; /* the client has left, or wants no body */
+    bool gone; /* the client has disconnected, or wants no body (HEAD) */
 };
 
-/* Where an exchange is. exchange.c says what follows from each state, and which may follow which. */
+/* The table in exchange.c lists the effects and the successors of each state. */
 enum exchange_state {
-    EXCHANGE_HEADERS,     /* they are being read */
-    EXCHANGE_BODY,        /* it is being read */
-    EXCHANGE_TOO_SLOW,    /* it did not arrive in time: the connection is closed at the next bytes */
-    EXCHANGE_IDENTIFYING, /* before a bulk body is read, the application looks up the caller */
-    EXCHANGE_IDENTIFIED,  /* it has: the daemon repeats the headers, then the body follows */
+    EXCHANGE_HEADERS,     /* reading the headers */
+    EXCHANGE_BODY,        /* reading the body */
+    EXCHANGE_TOO_SLOW,    /* the body did not arrive in time; the next bytes close the connection */
+    EXCHANGE_IDENTIFYING, /* authenticating the caller before a bulk body is read */
+    EXCHANGE_IDENTIFIED,  /* authenticated; the daemon repeats the headers callback, then reads the body */
     EXCHANGE_WORKING,     /* the application has just been called */
-    EXCHANGE_POLLED,      /* it works; the daemon asks for the reply again and again, for a short time */
-    EXCHANGE_SUSPENDED,   /* it works; the connection sleeps until there is a reply */
-    EXCHANGE_ANSWERED,    /* the reply is there, or its stream has begun */
-    EXCHANGE_SENDING,     /* the daemon has it */
-    EXCHANGE_DRAINED,     /* all of the stream so far is sent; the connection sleeps until there is more */
-    EXCHANGE_STOPPED,     /* the service stops: the connection was woken only to be closed */
-    EXCHANGE_CLOSED,      /* the daemon is done with it, a coroutine of the application is not */
-    EXCHANGE_GONE,        /* nobody uses it any more */
+    EXCHANGE_POLLED,      /* working; the daemon polls for the reply for a short time */
+    EXCHANGE_SUSPENDED,   /* working; the connection is suspended until there is a reply */
+    EXCHANGE_ANSWERED,    /* the reply is complete, or its stream has started */
+    EXCHANGE_SENDING,     /* the daemon is sending the reply */
+    EXCHANGE_DRAINED,     /* the stream's buffer is empty; the connection is suspended until there is more */
+    EXCHANGE_STOPPED,     /* the service stops; the connection was resumed to be closed */
+    EXCHANGE_CLOSED,      /* the daemon has finished, but a coroutine still uses the exchange */
+    EXCHANGE_GONE,        /* about to be freed */
     EXCHANGE_STATES,
 };
 
 struct exchange {
     struct http *http;
     struct loop *loop;
-    struct exchange *prev, *next; /* of those in flight, the newest first */
+    struct exchange *prev, *next; /* list of exchanges in flight, newest first */
     struct MHD_Connection *connection;
-    void *call;        /* the application's memory, allocated with this */
-    struct task *task; /* works for it; its arena holds the texts of the request */
+    void *call;        /* the application's memory, allocated with the exchange */
+    struct task *task; /* the application's task; its arena holds the strings of the request */
     struct reply *reply;
     enum exchange_state state; /* changed by exchange_set_state alone */
-    /* A coroutine of the application uses it. Not part of the state: the work and the connection end in
-     * either order. */
+    /* A coroutine uses the exchange. Not part of the state, because the work and the connection end in either
+     * order. */
     bool held;
 
     enum method method;
-    const char *target; /* of the request line */
+    const char *target; /* from the request line */
     struct http_headers headers;
     struct buf body;
-    struct spool *spool; /* or the file that holds a bulk body */
-    enum err refused;    /* why the body is not kept; the reply when all of it has arrived */
+    struct spool *spool; /* holds a bulk body instead of `body` */
+    enum err refused;    /* not OK: the body is discarded, and this error is sent when it has arrived */
     struct stream stream;
 
-    /* Set by the application with the headers. */
+    /* Set by the application after the headers. */
     struct {
         size_t body_bytes;
-        int64_t work_ms; /* how long the work may take */
-        bool bulk;       /* the body goes to a file, and work begins with the reply */
-        bool sheds;      /* refused while too many are worked on */
+        int64_t work_ms; /* time limit of the work */
+        bool bulk;       /* the body is spooled, and the work starts with the reply */
+        bool sheds;      /* rejected under overload */
     } limits;
 
     struct timer timer;
@@ -97,22 +97,23 @@ struct exchange {
     size_t received_bytes, sent_bytes;
 };
 
-/* What the application does. All on the loop's thread. */
+/* The application's callbacks. All run on the loop's thread. */
 struct http_app {
     size_t call_bytes; /* zeroed memory for x->call */
-    /* With the request line: sets x->task and x->reply. */
+    /* After the request line. Sets x->task and x->reply. */
     void (*open)(struct exchange *x);
-    /* With the headers: sets x->limits, and refuses what needs no body. A reply may be complete already. */
+    /* After the headers. Sets x->limits, and rejects requests that need no body to be rejected. May complete
+     * the reply. */
     enum err (*begin)(struct exchange *x);
-    /* Before a bulk body is read: looks up the caller. exchange_identified follows, now or later. */
+    /* Authenticates the caller before a bulk body is read. Calls exchange_identified, now or later. */
     void (*identify)(struct exchange *x);
-    /* With the body. exchange_answered follows, now or later. */
+    /* After the body. Calls exchange_answered, now or later. */
     void (*run)(struct exchange *x);
-    /* Makes the reply to a request that is refused with this error; exchange_answered follows at once. */
+    /* Makes the error reply of a rejected request. Calls exchange_answered before it returns. */
     void (*refuse)(struct exchange *x, enum err err);
-    /* The daemon is done with it: for the log. `sent`: the client has the whole reply. */
+    /* Writes the log line and metrics when the daemon has finished. `sent`: the whole reply was sent. */
     void (*account)(struct exchange *x, bool sent);
-    /* Its memory is about to go. */
+    /* Frees what the application holds, before x->call is freed. */
     void (*close)(struct exchange *x);
 };
 
@@ -120,9 +121,9 @@ struct http_app {
 
 bool exchange_has_body(const struct exchange *x);
 void exchange_identified(struct exchange *x, enum err err);
-/* x->reply is complete, or its stream begins. */
+/* x->reply is complete, or its stream starts. */
 void exchange_answered(struct exchange *x);
-/* A coroutine begins to use the exchange, or has ended: then the exchange may be gone. */
+/* Call them when a coroutine starts and stops to use the exchange. The release may free it. */
 void exchange_hold(struct exchange *x);
 void exchange_release(struct exchange *x);
 

@@ -1,4 +1,4 @@
-/* The headers that are read from requests, and those that replies carry. */
+/* Request headers that we read, and response headers that we send. */
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -6,7 +6,7 @@
 #include "server/config.h"
 #include "server/http/http_internal.h"
 
-/* ---- of requests ---- */
+/* ---- requests ---- */
 
 static const struct {
     const char *name;
@@ -28,8 +28,7 @@ static const struct {
 #undef HEADER
 };
 
-/* The daemon keeps header texts until the request is completed; a coroutine may outlive that, so they are
- * copied. */
+/* Copies the value: the daemon frees it when the request completes, and a coroutine may run longer. */
 static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     (void)kind;
@@ -48,7 +47,7 @@ void headers_read(struct exchange *x)
     MHD_get_connection_values(x->connection, MHD_HEADER_KIND, on_header, x);
 }
 
-/* ---- of replies ---- */
+/* ---- replies ---- */
 
 static void cors(struct exchange *x, struct MHD_Response *r)
 {

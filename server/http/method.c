@@ -1,4 +1,4 @@
-/* The methods of requests. */
+/* HTTP methods. */
 #include "server/http/method.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The methods of requests. */
+/* HTTP methods. */
 #ifndef DAYBOOK_SERVER_HTTP_METHOD_H
 #define DAYBOOK_SERVER_HTTP_METHOD_H
 

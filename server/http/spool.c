@@ -1,4 +1,4 @@
-/* A body that is kept in a temporary file while it arrives, and then read line by line in little memory. */
+/* Spools a bulk body to a temporary file, and then reads it line by line in little memory. */
 #include "server/http/spool.h"
 
 #include <errno.h>
@@ -13,33 +13,33 @@
 
 enum {
     BLOCK_BYTES = 64 * 1024,
-    DROP_BYTES = 4 * 1024 * 1024, /* the room of what was read is given back in pieces of this size */
+    PUNCH_BYTES = 4 * 1024 * 1024, /* free the file's disk blocks in pieces of this size as it is read */
 };
 
-/* ---- room ---- */
+/* ---- disk space ---- */
 
-static atomic_llong taken; /* by the spools of all loops */
+static atomic_llong total_reserved; /* by the spools of all loops, in bytes */
 
-static void give_room(struct spool *s, int64_t bytes)
+static void release_space(struct spool *s, int64_t bytes)
 {
-    s->room -= bytes;
-    atomic_fetch_sub(&taken, bytes);
+    s->reserved -= bytes;
+    atomic_fetch_sub(&total_reserved, bytes);
 }
 
-static enum err take_room(struct spool *s, size_t len)
+static enum err reserve_space(struct spool *s, size_t len)
 {
     const int64_t bytes = (int64_t)len;
-    s->room += bytes;
-    if (atomic_fetch_add(&taken, bytes) + bytes <= s->most)
+    s->reserved += bytes;
+    if (atomic_fetch_add(&total_reserved, bytes) + bytes <= s->max)
         return OK;
-    give_room(s, bytes);
-    log_event(LOG_WARN, "spool_full", "limit_bytes=%lld", (long long)s->most);
+    release_space(s, bytes);
+    log_event(LOG_WARN, "spool_full", "limit_bytes=%lld", (long long)s->max);
     return ERR_INSUFFICIENT_STORAGE;
 }
 
-/* ---- keeping ---- */
+/* ---- writing ---- */
 
-static enum err failed(const char *step)
+static enum err log_errno(const char *step)
 {
     int why = errno;
     log_event(LOG_ERROR, "spool_failed", "step=%s reason=\"%s\"", step, strerror(why));
@@ -62,34 +62,34 @@ static int open_named(const char *folder)
 static int open_in(const char *folder)
 {
     int fd = open(folder, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-    bool unknown =
-        errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL; /* by the file system or kernel */
-    return fd < 0 && unknown ? open_named(folder) : fd;
+    bool unsupported = errno == EOPNOTSUPP || errno == EISDIR ||
+                       errno == EINVAL; /* no O_TMPFILE in the file system or kernel */
+    return fd < 0 && unsupported ? open_named(folder) : fd;
 }
 
-enum err spool_open(struct spool *s, int64_t most)
+enum err spool_open(struct spool *s, int64_t max)
 {
-    *s = (struct spool){ .fd = -1, .most = most };
+    *s = (struct spool){ .fd = -1, .max = max };
     const char *chosen = getenv("TMPDIR");
     if (chosen && *chosen) {
         s->fd = open_in(chosen);
     } else {
-        s->fd = open_in("/var/tmp"); /* which is a disk where /tmp is memory */
+        s->fd = open_in("/var/tmp"); /* on disk even where /tmp is a tmpfs */
         if (s->fd < 0)
             s->fd = open_in("/tmp");
     }
-    return s->fd < 0 ? failed("open") : OK;
+    return s->fd < 0 ? log_errno("open") : OK;
 }
 
 enum err spool_add(struct spool *s, const void *bytes, size_t len)
 {
-    TRY(take_room(s, len));
+    TRY(reserve_space(s, len));
     for (const char *p = bytes; len;) {
         ssize_t n = write(s->fd, p, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return failed("write");
+            return log_errno("write");
         p += n;
         len -= (size_t)n;
         s->size += n;
@@ -101,7 +101,7 @@ void spool_close(struct spool *s)
 {
     if (s->fd >= 0)
         close(s->fd);
-    give_room(s, s->room);
+    release_space(s, s->reserved);
     free(s->data);
     *s = (struct spool){ .fd = -1 };
 }
@@ -111,13 +111,13 @@ void spool_close(struct spool *s)
 static void grow(struct spool *s)
 {
     s->cap = s->cap ? s->cap * 2 : (size_t)BLOCK_BYTES * 2;
-    s->data = realloc(s->data, s->cap + 1); /* and the NUL of a last line that fills it */
+    s->data = realloc(s->data, s->cap + 1); /* +1 for the NUL after a last line that fills the buffer */
     if (!s->data)
         abort();
 }
 
-/* Reads on behind what is there. */
-static enum spool_found fill(struct spool *s)
+/* Reads the next block of the file into the buffer. */
+static enum spool_result fill(struct spool *s)
 {
     size_t have = s->end - s->start;
     if (s->start)
@@ -131,46 +131,46 @@ static enum spool_found fill(struct spool *s)
         n = pread(s->fd, s->data + have, BLOCK_BYTES, s->at);
     while (n < 0 && errno == EINTR);
     if (n <= 0) {
-        errno = n ? errno : EIO; /* it ends before what was written to it */
-        (void)failed("read");
-        return SPOOL_BROKEN;
+        errno = n ? errno : EIO; /* end of file before `size` */
+        (void)log_errno("read");
+        return SPOOL_FAILED;
     }
     s->end += (size_t)n;
     s->at += n;
-    if (s->at - s->dropped >= DROP_BYTES) { /* best effort: closing gives back everything */
-        const int64_t read = s->at - s->dropped;
-        if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, s->dropped, read) == 0)
-            give_room(s, read);
-        s->dropped = s->at;
+    if (s->at - s->punched >= PUNCH_BYTES) { /* best effort: spool_close frees everything */
+        const int64_t read = s->at - s->punched;
+        if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, s->punched, read) == 0)
+            release_space(s, read);
+        s->punched = s->at;
     }
     return SPOOL_MORE;
 }
 
-/* Takes one line from what was read. SPOOL_MORE: its end is not there. */
-static enum spool_found cut(struct spool *s, size_t most, char **line, size_t *len)
+/* Takes one line from the buffer. SPOOL_MORE: its end has not been read yet. */
+static enum spool_result next_line(struct spool *s, size_t max, char **line, size_t *len)
 {
     size_t have = s->end - s->start;
-    bool all = s->at == s->size; /* of the file is read */
+    bool at_end = s->at == s->size;
     if (!have)
-        return all ? SPOOL_END : SPOOL_MORE;
+        return at_end ? SPOOL_END : SPOOL_MORE;
     char *from = s->data + s->start;
-    char *end = memchr(from + s->seen, '\n', have - s->seen);
-    if (!end && !all && !s->rest && have <= most + 1) { /* 1: it may be the \r */
-        s->seen = have;
+    char *end = memchr(from + s->scanned, '\n', have - s->scanned);
+    if (!end && !at_end && !s->skipping && have <= max + 1) { /* + 1 for a \r */
+        s->scanned = have;
         return SPOOL_MORE;
     }
     size_t used = end ? (size_t)(end - from) : have;
-    bool rest = s->rest;
-    s->rest = !end && !all;
+    bool skipping = s->skipping;
+    s->skipping = !end && !at_end;
     s->start += used + (end != NULL);
-    s->seen = 0;
-    if (rest)
+    s->scanned = 0;
+    if (skipping)
         return SPOOL_BLANK;
     s->number++;
     used -= end && used && from[used - 1] == '\r';
     if (!used)
         return SPOOL_BLANK;
-    if (used > most)
+    if (used > max)
         return SPOOL_TOO_LONG;
     from[used] = '\0';
     *line = from;
@@ -178,12 +178,12 @@ static enum spool_found cut(struct spool *s, size_t most, char **line, size_t *l
     return SPOOL_LINE;
 }
 
-enum spool_found spool_step(struct spool *s, size_t most, char **line, size_t *len)
+enum spool_result spool_step(struct spool *s, size_t max, char **line, size_t *len)
 {
-    enum spool_found found;
+    enum spool_result result;
     *line = NULL;
     do
-        found = cut(s, most, line, len);
-    while (found == SPOOL_BLANK);
-    return found == SPOOL_MORE ? fill(s) : found;
+        result = next_line(s, max, line, len);
+    while (result == SPOOL_BLANK);
+    return result == SPOOL_MORE ? fill(s) : result;
 }

@@ -1,5 +1,4 @@
-/* Replies that are written while they are sent: the writer waits for a slow client, and holds nothing but
- * this buffer. */
+/* Streamed replies. The writer waits for a slow client, and holds only this buffer meanwhile. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +11,13 @@ static bool writer_waits(const struct exchange *x)
     return x->task->wait == &x->stream.wait;
 }
 
-static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t most)
+static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
 {
     (void)pos;
     struct exchange *x = cls;
     struct stream *s = &x->stream;
     size_t n = s->len - s->sent;
-    x->http->wanted = true; /* there may be room for more at once, and the end takes a turn of its own */
+    x->http->run_needed = true; /* the socket may take more, and the end of the stream needs another run */
     if (n == 0) {
         if (s->failed)
             return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -27,8 +26,8 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t most)
         exchange_set_state(x, EXCHANGE_DRAINED);
         return 0;
     }
-    if (n > most)
-        n = most;
+    if (n > max)
+        n = max;
     memcpy(to, s->data + s->sent, n);
     s->sent += n;
     x->sent_bytes += n;
@@ -53,23 +52,23 @@ void stream_gone(struct exchange *x)
         task_breathe_end(x->task);
 }
 
-/* There is more to send, or the end. */
-static void send_on(struct exchange *x)
+/* There is more to send, or the stream has ended. */
+static void resume_sending(struct exchange *x)
 {
-    x->http->wanted = true;
+    x->http->run_needed = true;
     if (x->state == EXCHANGE_DRAINED)
         exchange_set_state(x, EXCHANGE_SENDING);
 }
 
 enum err exchange_stream_begin(struct exchange *x)
 {
-    x->stream.begun = true;
+    x->stream.started = true;
     x->stream.gone |= x->method == HEAD;
     exchange_answered(x);
     return OK;
 }
 
-/* Ends early only when the service stops. */
+/* Waits until the buffer has room. Fails if the client has disconnected or the service stops. */
 static enum err wait_for_client(struct exchange *x)
 {
     struct stream *s = &x->stream;
@@ -105,7 +104,7 @@ enum err exchange_stream_write(struct exchange *x, const void *bytes, size_t len
     make_room(s, len);
     memcpy(s->data + s->len, bytes, len);
     s->len += len;
-    send_on(x);
+    resume_sending(x);
     return OK;
 }
 
@@ -113,5 +112,5 @@ void exchange_stream_end(struct exchange *x, enum err err)
 {
     x->stream.ended = true;
     x->stream.failed = err != OK;
-    send_on(x);
+    resume_sending(x);
 }

@@ -147,7 +147,7 @@ START_TEST(a_route_has_one_handler_that_may_run_queries)
     route_refused(&r, "and not both");
     r.handle = NULL;
     r.fields = short_fields;
-    route_refused(&r, "another field table");
+    route_refused(&r, "a different field table");
 }
 END_TEST
 

@@ -22,27 +22,27 @@ static void keep(const char *bytes, size_t len)
 }
 
 /* The next thing that is not SPOOL_MORE. */
-static enum spool_found next(size_t most, char **line, size_t *len)
+static enum spool_result next(size_t most, char **line, size_t *len)
 {
-    enum spool_found found;
+    enum spool_result result;
     do
-        found = spool_step(&spool, most, line, len);
-    while (found == SPOOL_MORE);
-    HOLDS((*line != NULL) == (found == SPOOL_LINE));
-    return found;
+        result = spool_step(&spool, most, line, len);
+    while (result == SPOOL_MORE);
+    HOLDS((*line != NULL) == (result == SPOOL_LINE));
+    return result;
 }
 
-/* Everything that is found, as "1:first|3:third|4!": the fourth is too long. */
+/* Everything that is result, as "1:first|3:third|4!": the fourth is too long. */
 static const char *shown(size_t most)
 {
     struct buf out = { .arena = &arena };
     char *line;
     size_t len;
-    for (enum spool_found found; (found = next(most, &line, &len)) != SPOOL_END;) {
-        ck_assert(found == SPOOL_LINE || found == SPOOL_TOO_LONG);
+    for (enum spool_result result; (result = next(most, &line, &len)) != SPOOL_END;) {
+        ck_assert(result == SPOOL_LINE || result == SPOOL_TOO_LONG);
         buf_fmt(&out, "%s%lld", out.len ? "|" : "", (long long)spool.number);
-        buf_char(&out, found == SPOOL_LINE ? ':' : '!');
-        if (found == SPOOL_LINE) {
+        buf_char(&out, result == SPOOL_LINE ? ':' : '!');
+        if (result == SPOOL_LINE) {
             HOLDS(len && len <= most && line[len] == '\0');
             buf_add(&out, line, len);
         }
@@ -146,7 +146,7 @@ START_TEST(what_a_step_takes_and_keeps_does_not_grow_with_the_body)
     ck_assert_int_eq(next(MOST, &line, &len), SPOOL_TOO_LONG);
     ck_assert_int_lt(spool.at, 4 * MOST); /* it is told as soon as it is known */
     int64_t before = spool.at;
-    for (enum spool_found found; (found = spool_step(&spool, MOST, &line, &len)) == SPOOL_MORE;) {
+    for (enum spool_result result; (result = spool_step(&spool, MOST, &line, &len)) == SPOOL_MORE;) {
         HOLDS(spool.at - before <= 65536);
         before = spool.at;
     }
@@ -226,7 +226,7 @@ START_TEST(a_file_that_lost_its_end_is_an_error)
     ck_assert_int_eq(ftruncate(spool.fd, 100), 0);
     char *line;
     size_t len;
-    ck_assert_int_eq(next(8192, &line, &len), SPOOL_BROKEN);
+    ck_assert_int_eq(next(8192, &line, &len), SPOOL_FAILED);
     spool_close(&spool);
     ck_assert_int_eq(next(8192, &line, &len), SPOOL_END);
 }
@@ -250,7 +250,7 @@ START_TEST(all_have_a_limit_together_and_give_room_back_when_they_are_read_and_c
     ck_assert_ptr_nonnull(strstr(stderr_end(), "spool_full"));
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(next(MEGABYTE, &line, &len), SPOOL_LINE);
-    if (spool.room < 7 * MEGABYTE) /* where the file system can give back a part */
+    if (spool.reserved < 7 * MEGABYTE) /* where the file system can give back a part */
         ck_assert_int_eq(spool_add(&other, block, MEGABYTE), OK);
     spool_close(&spool);
     for (int i = 0; i < 6; i++)

@@ -42,10 +42,10 @@ static void job_release(struct worker_job *job)
     free(job);
 }
 
-static struct job *job_new(char name, enum worker_line line, int wanted)
+static struct job *job_new(char name, enum worker_queue line, int wanted)
 {
     struct job *job = calloc(1, sizeof *job);
-    *job = (struct job){ .job = { .step = job_step, .release = job_release, .line = line },
+    *job = (struct job){ .job = { .step = job_step, .release = job_release, .queue = line },
                          .name = name,
                          .wanted = wanted };
     return job;
