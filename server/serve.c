@@ -188,12 +188,12 @@ static bool remotes_open(struct loop *l)
 {
     l->llm = llm_open(l);
     l->embedder = remote_embedder_open(l);
-    if (remote_wanted(l->config))
+    if (remote_is_configured(l->config))
         l->remote = remote_open(l);
     l->worker = worker_open(l);
     if (l->worker && !l->embedder)
         l->embed_worker = embed_worker_open(l);
-    return l->worker && (l->remote || !remote_wanted(l->config)) && (l->embed_worker || l->embedder);
+    return l->worker && (l->remote || !remote_is_configured(l->config)) && (l->embed_worker || l->embedder);
 }
 
 /* Cancels all waits for them; no new ones can start. */
@@ -322,7 +322,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     char url[64];
     if (!listen_all(config, has_keys, threads, count, url))
         return 1;
-    if (remote_wanted(config) && !remote_setup()) {
+    if (remote_is_configured(config) && !remote_setup()) {
         fprintf(stderr, "daybookd: libcurl cannot start\n");
         return 1;
     }
@@ -354,7 +354,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     }
     backfill_close();
     metrics_close();
-    if (remote_wanted(config))
+    if (remote_is_configured(config))
         remote_teardown();
     log_event(LOG_INFO, "stopped", "all requests are finished");
     log_flush();

@@ -1,4 +1,4 @@
-/* The life of the private PostgreSQL: started, watched, started again when it dies, and stopped. */
+/* Starts the private PostgreSQL, restarts it after a crash, and stops it. */
 #include "server/embedded_pg/embedded_pg.h"
 
 #include <errno.h>
@@ -19,14 +19,14 @@
 #include "server/log.h"
 
 enum {
-    FEWEST_CONNECTIONS = 100,
+    MIN_CONNECTIONS = 100,
     POLL_MS = 5,
     STILL_STARTING_MS = 10 * 1000,
     STOP_FAST_MS = 30 * 1000,
-    STOP_AT_ONCE_MS = 10 * 1000,
-    LIVED_MS = 10 * 1000, /* after a life this long it is started again at once */
+    STOP_IMMEDIATE_MS = 10 * 1000,
+    STABLE_MS = 10 * 1000, /* after this uptime it is restarted without a pause */
     BACKOFF_FIRST_MS = 100,
-    BACKOFF_MOST_MS = 5 * 1000,
+    BACKOFF_MAX_MS = 5 * 1000,
     WATCH_MS = 60 * 1000,
     SMALL_SHM_BYTES = 256 << 20,
 };
@@ -40,9 +40,9 @@ static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     pthread_t watcher;
-    bool running; /* this process has a watcher */
-    /* under the mutex */
-    pid_t pid; /* of the postmaster; 0 when there is none */
+    bool running; /* the watcher thread exists */
+    /* protected by the mutex */
+    pid_t pid; /* of the postmaster; 0: none */
     bool stopping, tried, up;
 } pg = { .folder = { .lock_fd = -1, .log_fd = -1, .data_fd = -1 },
          .mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -78,7 +78,7 @@ static void make_url(void)
 
 /* ---- start ---- */
 
-/* Parallel index builds take their memory from /dev/shm, which is small in a container. */
+/* Parallel index builds allocate from /dev/shm, which is small in a container. */
 static bool shm_is_small(void)
 {
     struct statvfs fs;
@@ -93,7 +93,7 @@ static pid_t spawn_postgres(void)
     snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", pg.folder.socket);
     snprintf(port, sizeof port, "port=%d", PG_PORT);
     snprintf(connections, sizeof connections, "max_connections=%d",
-             pg.connections > FEWEST_CONNECTIONS ? pg.connections : FEWEST_CONNECTIONS);
+             pg.connections > MIN_CONNECTIONS ? pg.connections : MIN_CONNECTIONS);
     const char *const argv[] = { program,
                                  "-D",
                                  cluster,
@@ -110,7 +110,7 @@ static pid_t spawn_postgres(void)
                                  shm_is_small() ? "-c" : NULL,
                                  "max_parallel_maintenance_workers=0",
                                  NULL };
-    /* SIGINT is PostgreSQL's fast shutdown: it goes with the service even when that is killed. */
+    /* SIGINT is PostgreSQL's fast shutdown. The kernel sends it if the service dies, even by SIGKILL. */
     return pg_spawn(&pg.folder, argv, -1, pg.folder.log_fd, SIGINT);
 }
 
@@ -120,7 +120,7 @@ static bool has_ended(pid_t pid, int flags)
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | flags) == 0 && info.si_pid == pid;
 }
 
-/* Ended processes keep their id until they are reaped: under the mutex, so that nobody signals a stranger. */
+/* Reaps under the mutex: after that, the pid may belong to another process and must not be signalled. */
 static int reap(pid_t pid)
 {
     int status = 0;
@@ -133,7 +133,7 @@ static int reap(pid_t pid)
     return status;
 }
 
-/* The first process of a container inherits what PostgreSQL leaves behind when it is killed. */
+/* As PID 1 of a container, this process inherits the orphans of a killed PostgreSQL. */
 static void reap_strays(pid_t but)
 {
     siginfo_t info = { 0 };
@@ -142,11 +142,12 @@ static void reap_strays(pid_t but)
         waitpid(info.si_pid, NULL, 0);
 }
 
-/* Starts PostgreSQL and waits until it answers; a recovery may take its time. False when it ended instead. */
+/* Starts PostgreSQL and waits until it is ready, which may take long after a crash. Returns false if it
+ * exits. */
 static bool launch(void)
 {
-    pg_log_bound(&pg.folder);
-    if (!pg_settle(pg.folder.cluster, is_stopping))
+    pg_log_rotate(&pg.folder);
+    if (!pg_stop_leftovers(pg.folder.cluster, is_stopping))
         return false;
     pthread_mutex_lock(&pg.mutex);
     pid_t pid = pg.stopping ? 0 : spawn_postgres();
@@ -157,7 +158,7 @@ static bool launch(void)
     if (pid == 0)
         return false;
     struct pg_status status;
-    for (int64_t begin = pg_now_ms(), said = begin;; pg_sleep_ms(POLL_MS)) {
+    for (int64_t begin = pg_now_ms(), logged_ms = begin;; pg_sleep_ms(POLL_MS)) {
         if (pg_status_read(pg.folder.cluster, &status) && status.pid == pid && status.ready) {
             reap_strays(pid);
             return true;
@@ -166,9 +167,9 @@ static bool launch(void)
             reap(pid);
             return false;
         }
-        if (pg_now_ms() - said > STILL_STARTING_MS) {
-            said = pg_now_ms();
-            log_event(LOG_WARN, "postgres_starting", "seconds=%lld", (long long)(said - begin) / 1000);
+        if (pg_now_ms() - logged_ms > STILL_STARTING_MS) {
+            logged_ms = pg_now_ms();
+            log_event(LOG_WARN, "postgres_starting", "seconds=%lld", (long long)(logged_ms - begin) / 1000);
         }
     }
 }
@@ -178,22 +179,22 @@ static bool launch_first(void)
     off_t from = lseek(pg.folder.log_fd, 0, SEEK_END);
     bool up = launch();
     if (!up && !is_stopping()) {
-        pg_show_end(pg.folder.log_fd, from);
-        log_failure("PostgreSQL did not start in %s: its own words stand above, and in %s", pg.folder.data,
+        pg_log_print_end(pg.folder.log_fd, from);
+        log_failure("PostgreSQL did not start in %s: see its messages above, and in %s", pg.folder.data,
                     pg.folder.log);
     }
     return up;
 }
 
-/* ---- the watcher: the thread that starts PostgreSQL, and lives as long ---- */
+/* ---- the watcher thread, which starts PostgreSQL and restarts it ---- */
 
-/* Waits for the end of the postmaster, keeping its log small meanwhile. */
+/* Waits until the postmaster exits, and rotates its log meanwhile. */
 static void watch(pid_t pid)
 {
     int fd = pidfd_open(pid, 0);
     while (fd >= 0 && !has_ended(pid, WNOHANG)) {
         poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, WATCH_MS);
-        pg_log_bound(&pg.folder);
+        pg_log_rotate(&pg.folder);
         reap_strays(pid);
     }
     if (fd >= 0)
@@ -202,7 +203,7 @@ static void watch(pid_t pid)
         has_ended(pid, 0);
 }
 
-/* False when the service stops meanwhile. */
+/* Returns false if the service stops meanwhile. */
 static bool wait_unless_stopping(int ms)
 {
     struct timespec until;
@@ -216,12 +217,12 @@ static bool wait_unless_stopping(int ms)
     pthread_mutex_lock(&pg.mutex);
     while (!pg.stopping && pthread_cond_timedwait(&pg.changed, &pg.mutex, &until) != ETIMEDOUT)
         ;
-    bool go_on = !pg.stopping;
+    bool waited_out = !pg.stopping;
     pthread_mutex_unlock(&pg.mutex);
-    return go_on;
+    return waited_out;
 }
 
-static void say_up(bool up)
+static void set_up(bool up)
 {
     pthread_mutex_lock(&pg.mutex);
     pg.tried = true;
@@ -244,35 +245,35 @@ static bool watch_once(void)
     return true;
 }
 
-static int longer(int backoff_ms)
+static int next_backoff(int backoff_ms)
 {
     int next = backoff_ms ? backoff_ms * 2 : BACKOFF_FIRST_MS;
-    return next < BACKOFF_MOST_MS ? next : BACKOFF_MOST_MS;
+    return next < BACKOFF_MAX_MS ? next : BACKOFF_MAX_MS;
 }
 
 static void *watcher(void *unused)
 {
     (void)unused;
     bool up = launch_first();
-    say_up(up);
+    set_up(up);
     int backoff_ms = 0;
     int64_t since = pg_now_ms();
     while (up && watch_once()) {
-        if (pg_now_ms() - since > LIVED_MS)
+        if (pg_now_ms() - since > STABLE_MS)
             backoff_ms = 0;
         do {
             if (!wait_unless_stopping(backoff_ms))
                 return NULL;
-            backoff_ms = longer(backoff_ms);
+            backoff_ms = next_backoff(backoff_ms);
         } while (!launch());
         since = pg_now_ms();
-        say_up(true);
+        set_up(true);
         log_event(LOG_INFO, "postgres_started", "data=\"%s\"", pg.folder.data);
     }
     return NULL;
 }
 
-/* Signals are for the main thread. */
+/* Blocks all signals in the watcher, so that the main thread gets them. */
 static bool start_watcher(void)
 {
     sigset_t all, before;
@@ -293,9 +294,9 @@ static bool start_watcher(void)
     return up;
 }
 
-/* ---- what the service calls ---- */
+/* ---- API ---- */
 
-/* With the lock held. */
+/* Call it with the folder locked. */
 static bool start_cluster(void)
 {
     int version = pg_cluster_version(&pg.folder);
@@ -332,7 +333,7 @@ bool embedded_pg_join(const char *data, const char **url)
     return true;
 }
 
-/* Signals the postmaster and waits for its end. True when it is gone. */
+/* Signals the postmaster and waits up to `ms`. Returns true if it has exited. */
 static bool stop_with(int signal, int ms)
 {
     pthread_mutex_lock(&pg.mutex);
@@ -356,8 +357,8 @@ void embedded_pg_stop(void)
         pg.stopping = true;
         pthread_cond_broadcast(&pg.changed);
         pthread_mutex_unlock(&pg.mutex);
-        if (!stop_with(SIGINT, STOP_FAST_MS) && !stop_with(SIGQUIT, STOP_AT_ONCE_MS))
-            stop_with(SIGKILL, STOP_AT_ONCE_MS);
+        if (!stop_with(SIGINT, STOP_FAST_MS) && !stop_with(SIGQUIT, STOP_IMMEDIATE_MS))
+            stop_with(SIGKILL, STOP_IMMEDIATE_MS);
         pthread_join(pg.watcher, NULL);
         pg.running = false;
         rmdir(pg.folder.socket);

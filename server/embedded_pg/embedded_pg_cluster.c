@@ -1,4 +1,4 @@
-/* The cluster of the private PostgreSQL: how it is made, and who may connect to it. */
+/* Creates the cluster of the private PostgreSQL, and configures who may connect. */
 #include "server/embedded_pg/embedded_pg_internal.h"
 
 #include <errno.h>
@@ -14,14 +14,14 @@
 
 #include "server/log.h"
 
-/* A small service on a shared machine. What PostgreSQL says goes to a file that people send around: without
- * DETAIL it holds no rows. */
+/* Sized for a small service on a shared machine. Users attach postgres.log to bug reports, so it must not
+ * contain row data: terse verbosity leaves out DETAIL. */
 static const char settings[] = "\n# ---- daybook: written once, yours to change ----\n"
                                "shared_buffers = 128MB\n"
                                "jit = off\n"
                                "timezone = 'UTC'\n"
                                "log_timezone = 'UTC'\n"
-                               "recovery_init_sync_method = syncfs\n" /* back sooner after a crash */
+                               "recovery_init_sync_method = syncfs\n" /* faster recovery after a crash */
                                "log_checkpoints = off\n"
                                "log_error_verbosity = terse\n"
                                "log_line_prefix = '%m [%p] '\n"
@@ -36,11 +36,11 @@ int pg_cluster_version(const struct pg_folder *f)
     struct stat st;
     if (lstat(f->cluster, &st) != 0 && errno == ENOENT)
         return 0;
-    log_failure("%s is not a cluster of PostgreSQL that can be read", f->cluster);
+    log_failure("%s is not a readable PostgreSQL cluster", f->cluster);
     return -1;
 }
 
-/* Runs a program to its end; what it says goes to `out`. */
+/* Runs a program and waits for it. Its output goes to `out`. */
 static bool run(const struct pg_folder *f, const char *const argv[], int in, int out)
 {
     int status = 0;
@@ -54,8 +54,8 @@ static bool run(const struct pg_folder *f, const char *const argv[], int in, int
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The database of the service, made in single-user mode: PostgreSQL need not be up. */
-static bool make_database(const struct pg_folder *f, const char *postgres, const char *cluster, int out)
+/* Creates the service's database in single-user mode, which needs no running server. */
+static bool create_database(const struct pg_folder *f, const char *postgres, const char *cluster, int out)
 {
     static const char sql[] = "create database " PG_DATABASE " owner " PG_ROLE "\n";
     int ends[2];
@@ -83,13 +83,13 @@ static bool append_settings(const char *cluster)
     return ok;
 }
 
-/* Durable as a whole, then in its place, then there for good. */
-static bool put_in_place(const struct pg_folder *f, const char *made)
+/* Sync the files, rename, sync the folder: a crash leaves a complete cluster or none. */
+static bool move_to_final_name(const struct pg_folder *f, const char *made)
 {
     int fd = open(f->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool ok = fd >= 0 && syncfs(fd) == 0 && rename(made, f->cluster) == 0 && fsync(fd) == 0;
     if (!ok)
-        log_failure("cannot put %s in its place: %s", made, strerror(errno));
+        log_failure("cannot rename %s to its final name: %s", made, strerror(errno));
     if (fd >= 0)
         close(fd);
     return ok;
@@ -98,7 +98,7 @@ static bool put_in_place(const struct pg_folder *f, const char *made)
 bool pg_cluster_create(const struct pg_folder *f, const struct pg_install *install)
 {
     char made[PG_PATH], inside[PG_PATH], initdb[PG_PATH], postgres[PG_PATH];
-    pg_path(made, f->data, "cluster.new"); /* what a start that was cut off left of it goes first */
+    pg_path(made, f->data, "cluster.new"); /* an interrupted start may have left one; it is removed first */
     pg_path(inside, f->inside, "cluster.new");
     pg_path(initdb, install->bin, "initdb");
     pg_path(postgres, install->bin, "postgres");
@@ -107,18 +107,18 @@ bool pg_cluster_create(const struct pg_folder *f, const struct pg_install *insta
                                    PG_ROLE,       "-E", "UTF8",      "--locale=C.UTF-8",
                                    "--auth=peer", "-k", "--no-sync", "--no-instructions",
                                    NULL };
-    int out = memfd_create("initdb", MFD_CLOEXEC); /* on no disk: a full one is a thing it may have to say */
+    int out = memfd_create("initdb", MFD_CLOEXEC); /* in memory, because the error may be a full disk */
     if (out < 0)
         return log_failure("cannot open a file in memory: %s", strerror(errno));
     log_event(LOG_INFO, "postgres_create", "version=%d data=\"%s\"", install->major, f->data);
-    bool ok = pg_settle(made, NULL) && run(f, clear, -1, out) && run(f, create, -1, out) &&
-              make_database(f, postgres, inside, out);
+    bool ok = pg_stop_leftovers(made, NULL) && run(f, clear, -1, out) && run(f, create, -1, out) &&
+              create_database(f, postgres, inside, out);
     if (!ok) {
-        pg_show_end(out, 0);
-        log_failure("PostgreSQL's cluster could not be made in %s: its own words stand above", f->data);
+        pg_log_print_end(out, 0);
+        log_failure("the PostgreSQL cluster in %s could not be created: see the messages above", f->data);
     }
     close(out);
-    return ok && append_settings(made) && put_in_place(f, made);
+    return ok && append_settings(made) && move_to_final_name(f, made);
 }
 
 bool pg_cluster_access(const struct pg_folder *f)

@@ -1,4 +1,4 @@
-/* Where PostgreSQL with pgvector is installed on this machine. */
+/* Finds an installed PostgreSQL with pgvector. */
 #include "server/embedded_pg/embedded_pg_internal.h"
 
 #include <glob.h>
@@ -11,7 +11,7 @@
 
 #define DEBIAN_BIN "/usr/lib/postgresql/%d/bin"
 
-/* What was seen, to say what is missing. */
+/* What was found so far, also for the error message. */
 struct search {
     int wanted; /* 0: any */
     struct pg_install *best;

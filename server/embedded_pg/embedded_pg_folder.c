@@ -1,4 +1,4 @@
-/* The data folder of the private PostgreSQL: where it is, whose it is, and the files that the service puts
+/* The data folder of the private PostgreSQL: its path, its owner, and the files that the service writes
  * there. */
 #include "server/embedded_pg/embedded_pg_internal.h"
 
@@ -19,7 +19,7 @@
 
 #include "server/log.h"
 
-enum { LONGEST_DATA = PG_PATH - 64 };
+enum { MAX_DATA_PATH = PG_PATH - 64 };
 
 void pg_path(char out[PG_PATH], const char *folder, const char *name)
 {
@@ -29,7 +29,7 @@ void pg_path(char out[PG_PATH], const char *folder, const char *name)
 
 /* ---- files ---- */
 
-static void give(const struct pg_folder *f, int fd)
+static void give_to_user(const struct pg_folder *f, int fd)
 {
     if (f->user.step_down && fchown(fd, f->user.uid, f->user.gid) != 0)
         log_event(LOG_WARN, "data_folder", "reason=\"%s\"", strerror(errno));
@@ -38,11 +38,11 @@ static void give(const struct pg_folder *f, int fd)
 bool pg_write_file(const struct pg_folder *f, const char *path, const char *text)
 {
     size_t len = strlen(text);
-    /* Root writes here into a folder of another user: it follows no link that was laid there. */
+    /* Root writes into another user's folder here, so it must not follow symbolic links. */
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return log_failure("cannot write %s: %s", path, strerror(errno));
-    give(f, fd);
+    give_to_user(f, fd);
     bool ok = write(fd, text, len) == (ssize_t)len;
     int why = errno;
     close(fd);
@@ -63,14 +63,14 @@ ssize_t pg_read_file(const char *path, char *out, size_t size)
     return n;
 }
 
-/* ---- where ---- */
+/* ---- path ---- */
 
 static bool default_data(char out[PG_PATH])
 {
     const char *base = getenv("XDG_DATA_HOME");
     const char *home = getenv("HOME");
     int n;
-    /* PostgreSQL cannot run as root, and the user that it runs as cannot enter root's home. */
+    /* PostgreSQL does not run as root, and its user cannot enter root's home. */
     if (geteuid() == 0) {
         n = snprintf(out, PG_PATH, "/var/lib/daybook");
     } else if (base && base[0] == '/') {
@@ -80,10 +80,10 @@ static bool default_data(char out[PG_PATH])
         if (pw)
             home = pw->pw_dir;
         if (!home || home[0] != '/')
-            return log_failure("there is no HOME to keep the data in: give --data");
+            return log_failure("HOME is not set, so there is no default data folder: give --data");
         n = snprintf(out, PG_PATH, "%s/.local/share/daybook", home);
     }
-    return n < LONGEST_DATA || log_failure("the data folder's path is longer than %d bytes", LONGEST_DATA);
+    return n < MAX_DATA_PATH || log_failure("the data folder's path is longer than %d bytes", MAX_DATA_PATH);
 }
 
 static bool absolute(const char *data, char out[PG_PATH])
@@ -92,8 +92,8 @@ static bool absolute(const char *data, char out[PG_PATH])
     if (data[0] != '/' && !getcwd(here, sizeof here))
         return log_failure("cannot read the current folder: %s", strerror(errno));
     int n = snprintf(out, PG_PATH, "%s%s%s", here, here[0] ? "/" : "", data);
-    if (n >= LONGEST_DATA)
-        return log_failure("the data folder's path is longer than %d bytes", LONGEST_DATA);
+    if (n >= MAX_DATA_PATH)
+        return log_failure("the data folder's path is longer than %d bytes", MAX_DATA_PATH);
     while (n > 1 && out[n - 1] == '/')
         out[--n] = 0;
     return true;
@@ -110,14 +110,14 @@ static bool make_folders(const char *path)
         memcpy(part, path, i);
         part[i] = 0;
         if (mkdir(part, i == len ? 0700 : 0755) != 0 && errno != EEXIST)
-            return log_failure("cannot make the folder %s: %s", part, strerror(errno));
+            return log_failure("cannot create the folder %s: %s", part, strerror(errno));
     }
     return true;
 }
 
-/* ---- whose ---- */
+/* ---- owner ---- */
 
-static bool take_user(struct pg_user *u, const struct passwd *pw, bool step_down)
+static bool set_user(struct pg_user *u, const struct passwd *pw, bool step_down)
 {
     if (strlen(pw->pw_name) >= sizeof u->name)
         return log_failure("the user name %s is too long", pw->pw_name);
@@ -131,7 +131,7 @@ static bool take_user(struct pg_user *u, const struct passwd *pw, bool step_down
     return true;
 }
 
-/* As root: the owner of a folder that already belongs to somebody, else postgres, else nobody. */
+/* As root: the owner of the folder if that is not root, else postgres, else nobody. */
 static bool choose_user(struct pg_user *u, const struct stat *data)
 {
     struct passwd *pw;
@@ -142,7 +142,7 @@ static bool choose_user(struct pg_user *u, const struct stat *data)
                 "the user with the id %u has no name here, and PostgreSQL needs one: add it to the "
                 "users of this machine",
                 (unsigned)geteuid());
-        return take_user(u, pw, false);
+        return set_user(u, pw, false);
     }
     pw = data->st_uid ? getpwuid(data->st_uid) : NULL;
     if (!pw)
@@ -151,17 +151,17 @@ static bool choose_user(struct pg_user *u, const struct stat *data)
         pw = getpwnam("nobody");
     if (!pw || pw->pw_uid == 0)
         return log_failure("PostgreSQL does not run as root, and there is no user postgres to run it as");
-    return take_user(u, pw, true);
+    return set_user(u, pw, true);
 }
 
-/* Whether the user that root steps down to can walk to the folder. */
+/* Whether the unprivileged user can reach the folder. */
 static bool can_enter(const struct pg_user *u, const char *path)
 {
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
         if (setgroups((size_t)u->group_count, u->groups) != 0 || setgid(u->gid) != 0 || setuid(u->uid) != 0)
-            _exit(0); /* starting PostgreSQL will say it better */
+            _exit(0); /* starting PostgreSQL will report this error */
         _exit(access(path, X_OK) == 0 ? 0 : 1);
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -169,8 +169,9 @@ static bool can_enter(const struct pg_user *u, const char *path)
     return pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == 0;
 }
 
-/* A folder behind a closed one, in root's home say, is handed to PostgreSQL as an open descriptor. */
-static bool find_way_in(struct pg_folder *f)
+/* If the path is not accessible to the user (in root's home, for example), PostgreSQL gets an open
+ * descriptor. */
+static bool set_inside_path(struct pg_folder *f)
 {
     if (!f->user.step_down || can_enter(&f->user, f->data)) {
         strcpy(f->inside, f->data);
@@ -181,8 +182,8 @@ static bool find_way_in(struct pg_folder *f)
     return f->data_fd >= 0 || log_failure("cannot open the folder %s: %s", f->data, strerror(errno));
 }
 
-/* A folder that holds other things is not ours to give away or to close. */
-static bool holds_other_things(const char *path)
+/* Do not change owner and mode of a folder that holds files of others. */
+static bool has_foreign_files(const char *path)
 {
     DIR *dir = opendir(path);
     if (!dir)
@@ -200,9 +201,9 @@ static bool holds_other_things(const char *path)
     return other && !ours;
 }
 
-static bool claim(struct pg_folder *f, const struct stat *st)
+static bool take_over(struct pg_folder *f, const struct stat *st)
 {
-    if (holds_other_things(f->data))
+    if (has_foreign_files(f->data))
         return log_failure("the folder %s holds other things than Daybook's: choose another --data folder",
                            f->data);
     if (!f->user.step_down && st->st_uid != geteuid()) {
@@ -214,8 +215,8 @@ static bool claim(struct pg_folder *f, const struct stat *st)
         return log_failure("cannot give the folder %s to the user %s: %s", f->data, f->user.name,
                            strerror(errno));
     if ((st->st_mode & 07777) != 0700 && chmod(f->data, 0700) != 0)
-        return log_failure("cannot close the folder %s to others: %s", f->data, strerror(errno));
-    return find_way_in(f);
+        return log_failure("cannot make the folder %s private: %s", f->data, strerror(errno));
+    return set_inside_path(f);
 }
 
 bool pg_folder_open(const char *data, struct pg_folder *f)
@@ -229,13 +230,13 @@ bool pg_folder_open(const char *data, struct pg_folder *f)
         return log_failure("cannot open the folder %s: %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
         return log_failure("%s is not a folder", path);
-    if (strlen(real) >= LONGEST_DATA)
-        return log_failure("the data folder's path is longer than %d bytes", LONGEST_DATA);
+    if (strlen(real) >= MAX_DATA_PATH)
+        return log_failure("the data folder's path is longer than %d bytes", MAX_DATA_PATH);
     strcpy(f->data, real);
     pg_path(f->cluster, f->data, "cluster");
     pg_path(f->log, f->data, "postgres.log");
     pg_path(f->lock, f->data, "daybook.lock");
-    return choose_user(&f->user, &st) && claim(f, &st);
+    return choose_user(&f->user, &st) && take_over(f, &st);
 }
 
 void pg_folder_close(struct pg_folder *f)
@@ -243,7 +244,7 @@ void pg_folder_close(struct pg_folder *f)
     if (f->log_fd >= 0)
         close(f->log_fd);
     if (f->lock_fd >= 0)
-        close(f->lock_fd); /* and with it goes the lock */
+        close(f->lock_fd); /* releases the lock */
     if (f->data_fd >= 0)
         close(f->data_fd);
     f->log_fd = f->lock_fd = f->data_fd = -1;
@@ -251,8 +252,8 @@ void pg_folder_close(struct pg_folder *f)
 
 /* ---- the socket ---- */
 
-/* True when the folder is, or now becomes, the user's own and nobody else's. */
-static bool own_folder(const struct pg_folder *f, const char *path)
+/* Creates the folder if needed. Returns whether it belongs to the user and is private. */
+static bool make_private_folder(const struct pg_folder *f, const char *path)
 {
     struct stat st;
     if (mkdir(path, 0700) == 0) {
@@ -265,7 +266,7 @@ static bool own_folder(const struct pg_folder *f, const char *path)
            (st.st_mode & 077) == 0;
 }
 
-/* A name that the next start finds again, so that crashes leave no trail of folders. */
+/* Makes the name stable across starts, so that crashes do not leave many folders behind. */
 static uint64_t path_hash(const char *path)
 {
     uint64_t h = 14695981039346656037u;
@@ -283,16 +284,17 @@ bool pg_folder_socket(struct pg_folder *f)
                                                            : "/tmp",
                             "/tmp" };
     int n = snprintf(f->socket, sizeof f->socket, "%s/socket", f->data);
-    /* PostgreSQL reads a list there: a comma or a quote would part it. */
-    if (f->data_fd < 0 && n + NAME <= PG_SOCKET_PATH && !strpbrk(f->data, ",\"") && own_folder(f, f->socket))
+    /* unix_socket_directories is a list, so a comma or a quote would split the path. */
+    if (f->data_fd < 0 && n + NAME <= PG_SOCKET_PATH && !strpbrk(f->data, ",\"") &&
+        make_private_folder(f, f->socket))
         return true;
     for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
         n = snprintf(f->socket, sizeof f->socket, "%s/daybook-%016" PRIx64, bases[i], path_hash(f->data));
-        if (n + NAME <= PG_SOCKET_PATH && !strpbrk(f->socket, ",\"") && own_folder(f, f->socket))
+        if (n + NAME <= PG_SOCKET_PATH && !strpbrk(f->socket, ",\"") && make_private_folder(f, f->socket))
             return true;
     }
     strcpy(f->socket, "/tmp/daybook-XXXXXX");
     if (mkdtemp(f->socket) && (!f->user.step_down || lchown(f->socket, f->user.uid, f->user.gid) == 0))
         return true;
-    return log_failure("cannot make a folder for PostgreSQL's socket in /tmp: %s", strerror(errno));
+    return log_failure("cannot create a folder for PostgreSQL's socket in /tmp: %s", strerror(errno));
 }

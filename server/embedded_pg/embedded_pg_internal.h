@@ -1,5 +1,4 @@
-/* What the files of the private PostgreSQL share: where it is installed, whose it is, and how its programs
- * are run. */
+/* Shared by the files of server/embedded_pg. */
 #ifndef DAYBOOK_SERVER_EMBEDDED_PG_EMBEDDED_PG_INTERNAL_H
 #define DAYBOOK_SERVER_EMBEDDED_PG_EMBEDDED_PG_INTERNAL_H
 
@@ -10,11 +9,11 @@
 
 enum {
     PG_OLDEST_MAJOR = 15,
-    PG_PORT = 5432, /* only a part of the socket's name: there is no TCP */
+    PG_PORT = 5432, /* only part of the socket's name; there is no TCP */
     PG_PATH = 1024, /* PostgreSQL's own limit */
     PG_SOCKET_PATH = 108,
     PG_GROUPS = 64,
-    PG_DATA_FD = 9, /* of the data folder in PostgreSQL's processes, where they cannot walk to it */
+    PG_DATA_FD = 9, /* the data folder in PostgreSQL's processes, if its user cannot reach the path */
 };
 
 #define PG_ROLE     "daybook"
@@ -27,12 +26,13 @@ struct pg_install {
     char bin[PG_PATH];
 };
 
-/* The newest PostgreSQL with pgvector, or (major not 0) that version. False: one line on stderr. */
+/* Finds the newest PostgreSQL with pgvector, or that version if major is not 0. False: one line on stderr. */
 bool pg_find(int major, const char *cluster, struct pg_install *out);
 
 /* ---- embedded_pg_folder.c ---- */
 
-/* Who runs PostgreSQL: the user of this process, or, as root, the one that it steps down to. */
+/* The user that runs PostgreSQL: the user of this process, or an unprivileged user if this process is root.
+ */
 struct pg_user {
     uid_t uid;
     gid_t gid;
@@ -44,58 +44,55 @@ struct pg_user {
 
 struct pg_folder {
     char data[PG_PATH], cluster[PG_PATH], log[PG_PATH], lock[PG_PATH];
-    char socket[PG_SOCKET_PATH]; /* the folder of the socket */
+    char socket[PG_SOCKET_PATH]; /* folder of the socket */
     struct pg_user user;
-    char inside[PG_PATH]; /* the data folder, as PostgreSQL's processes call it */
+    char inside[PG_PATH]; /* path of the data folder in PostgreSQL's processes */
     int lock_fd, log_fd, data_fd;
 };
 
-/* Finds the folder and its user, and makes the folder if it is new. False: one line on stderr. */
+/* Finds the folder and its user, and creates the folder if needed. False: one line on stderr. */
 bool pg_folder_open(const char *data, struct pg_folder *f);
 void pg_folder_close(struct pg_folder *f);
-/* Makes a folder for the socket whose path is short enough. */
+/* Creates a folder for the socket with a path that is short enough. */
 bool pg_folder_socket(struct pg_folder *f);
-/* "folder/name" in a buffer of PG_PATH; paths are checked to be far shorter than that when the folder is
- * opened. */
+/* Writes "folder/name". Aborts if it does not fit; pg_folder_open has checked that it does. */
 void pg_path(char out[PG_PATH], const char *folder, const char *name);
-/* Replaces the file by this text, owned by the user. */
+/* Replaces the content of the file, which the user will own. */
 bool pg_write_file(const struct pg_folder *f, const char *path, const char *text);
-/* Reads up to size - 1 bytes; -1 when the file cannot be read. */
+/* Reads up to size - 1 bytes; -1: cannot read the file. */
 ssize_t pg_read_file(const char *path, char *out, size_t size);
 
 /* ---- embedded_pg_lock.c ---- */
 
-/* Locks the folder for a service. False: one line on stderr that says who has it. */
+/* Locks the folder for a service. False: one line on stderr that names the holder. */
 bool pg_lock(struct pg_folder *f);
-/* Locks it for a command, or (*joined) finds the cluster of the service that has it up. */
+/* Locks the folder for a command. If a service holds the lock, sets *joined and f->socket of its cluster. */
 bool pg_lock_or_join(struct pg_folder *f, bool *joined);
 
 /* ---- embedded_pg_log.c ---- */
 
 bool pg_log_open(struct pg_folder *f);
-/* Moves a log that has grown large to postgres.log.1. */
-void pg_log_bound(const struct pg_folder *f);
-/* Shows on stderr the last lines of a file behind `from`. */
-void pg_show_end(int fd, off_t from);
+/* Rotates a large log to postgres.log.1. */
+void pg_log_rotate(const struct pg_folder *f);
+/* Prints the last lines of the file after offset `from` on stderr. */
+void pg_log_print_end(int fd, off_t from);
 
 /* ---- embedded_pg_cluster.c ---- */
 
-/* The major version of the cluster in the folder, 0 when there is none, -1 when it cannot be read (one line
- * on stderr). */
+/* The major version of the cluster in the folder; 0: no cluster; -1: unreadable (one line on stderr). */
 int pg_cluster_version(const struct pg_folder *f);
-/* Makes the cluster: complete or not at all. False: one line on stderr, after the end of what initdb said. */
+/* Creates the cluster, completely or not at all. False: the end of initdb's output and one line on stderr. */
 bool pg_cluster_create(const struct pg_folder *f, const struct pg_install *install);
-/* Writes who may connect: this user and root, as the one role of the service. */
+/* Allows only this user and root to connect, as the service's role. */
 bool pg_cluster_access(const struct pg_folder *f);
 
 /* ---- embedded_pg_process.c ---- */
 
-/* Starts a program as the folder's user, in a session of its own; `death_signal` is sent to it when this
- * thread ends, however that comes. `in` and `out` become its standard input and its two outputs. -1: errno
- * says why. */
+/* Starts a program as the folder's user, in its own session. It gets `death_signal` when the calling thread
+ * ends for any reason. `in` becomes its stdin, `out` its stdout and stderr. -1: see errno. */
 pid_t pg_spawn(const struct pg_folder *f, const char *const argv[], int in, int out, int death_signal);
 
-/* What PostgreSQL says about itself in postmaster.pid. */
+/* The content of postmaster.pid. */
 struct pg_status {
     pid_t pid;
     char socket[PG_SOCKET_PATH];
@@ -103,11 +100,11 @@ struct pg_status {
 };
 bool pg_status_read(const char *cluster, struct pg_status *out);
 
-/* Ends whatever still runs on the cluster since an earlier life and takes away its postmaster.pid. `stop`
- * (NULL: never) ends the wait. False: it is still there. */
-bool pg_settle(const char *cluster, bool (*stop)(void));
+/* Stops processes that an earlier run left on the cluster, and removes its postmaster.pid. `stop` (may be
+ * NULL) ends the wait. Returns false if some are still running. */
+bool pg_stop_leftovers(const char *cluster, bool (*stop)(void));
 
-int64_t pg_now_ms(void); /* of a clock that only goes forward */
+int64_t pg_now_ms(void); /* monotonic */
 void pg_sleep_ms(int ms);
 
 #endif

@@ -1,5 +1,5 @@
-/* The lock on the data folder: one service at a time, with which the commands beside it can share its
- * cluster. */
+/* The lock on the data folder: one service at a time. Other commands use the cluster of the running service.
+ */
 #include "server/embedded_pg/embedded_pg_internal.h"
 
 #include <errno.h>
@@ -15,17 +15,17 @@
 
 enum {
     POLL_MS = 5,
-    NAME_MS =
-        100, /* a new holder has written its name by then: until then the file may name the one before */
+    HOLDER_MS =
+        100, /* a new holder writes its pid within this time; before that, the file may name the old one */
     WAIT_MS = 60 * 1000,
 };
 
-/* Written in the lock file beside the process id: others wait for a short command, but not for a service. */
+/* Stored in the lock file after the pid. Others wait for a command, which is short, but not for a service. */
 #define HOLDER_SERVICE "service"
 #define HOLDER_COMMAND "command"
 
-/* Who holds the lock, as far as the file says it. */
-static bool holder(const struct pg_folder *f, pid_t *pid, bool *is_service)
+/* Reads the holder of the lock from the file. */
+static bool read_holder(const struct pg_folder *f, pid_t *pid, bool *is_service)
 {
     char text[64], kind[32] = "";
     int number = 0;
@@ -48,23 +48,23 @@ static bool lock_open(struct pg_folder *f)
     return true;
 }
 
-enum lock_result { LOCK_TAKEN, LOCK_BUSY, LOCK_BROKEN };
+enum lock_result { LOCK_TAKEN, LOCK_BUSY, LOCK_FAILED };
 
 static enum lock_result lock_try(struct pg_folder *f, const char *kind)
 {
     char text[64];
     if (!lock_open(f))
-        return LOCK_BROKEN;
+        return LOCK_FAILED;
     if (flock(f->lock_fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
             return LOCK_BUSY;
         log_failure("cannot lock %s: %s", f->lock, strerror(errno));
-        return LOCK_BROKEN;
+        return LOCK_FAILED;
     }
     int n = snprintf(text, sizeof text, "%d %s\n", (int)getpid(), kind);
     if (ftruncate(f->lock_fd, 0) != 0 || pwrite(f->lock_fd, text, (size_t)n, 0) != n) {
         log_failure("cannot write %s: %s", f->lock, strerror(errno));
-        return LOCK_BROKEN;
+        return LOCK_FAILED;
     }
     return LOCK_TAKEN;
 }
@@ -74,11 +74,11 @@ bool pg_lock(struct pg_folder *f)
     for (int64_t begin = pg_now_ms();; pg_sleep_ms(POLL_MS)) {
         pid_t pid = 0;
         bool is_service = false;
-        enum lock_result got = lock_try(f, HOLDER_SERVICE);
-        if (got != LOCK_BUSY)
-            return got == LOCK_TAKEN;
+        enum lock_result result = lock_try(f, HOLDER_SERVICE);
+        if (result != LOCK_BUSY)
+            return result == LOCK_TAKEN;
         int64_t waited = pg_now_ms() - begin;
-        if (holder(f, &pid, &is_service) && (is_service ? waited > NAME_MS : waited > WAIT_MS))
+        if (read_holder(f, &pid, &is_service) && (is_service ? waited > HOLDER_MS : waited > WAIT_MS))
             return log_failure("the folder %s is in use by another daybookd (pid %d)", f->data, (int)pid);
         if (waited > WAIT_MS)
             return log_failure("the folder %s is in use by another program", f->data);
@@ -92,18 +92,17 @@ bool pg_lock_or_join(struct pg_folder *f, bool *joined)
         pid_t pid = 0;
         bool is_service = false;
         struct pg_status status;
-        enum lock_result got = lock_try(f, HOLDER_COMMAND);
-        if (got != LOCK_BUSY)
-            return got == LOCK_TAKEN;
+        enum lock_result result = lock_try(f, HOLDER_COMMAND);
+        if (result != LOCK_BUSY)
+            return result == LOCK_TAKEN;
         int64_t waited = pg_now_ms() - begin;
-        if (holder(f, &pid, &is_service) && is_service && waited > NAME_MS &&
+        if (read_holder(f, &pid, &is_service) && is_service && waited > HOLDER_MS &&
             pg_status_read(f->cluster, &status) && status.ready) {
             strcpy(f->socket, status.socket);
             return *joined = true;
         }
         if (waited > WAIT_MS)
-            return log_failure(
-                "the folder %s is in use by daybookd (pid %d), whose PostgreSQL does not answer", f->data,
-                (int)pid);
+            return log_failure("the folder %s is in use by daybookd (pid %d), whose PostgreSQL is not ready",
+                               f->data, (int)pid);
     }
 }

@@ -1,4 +1,4 @@
-/* The file that the private PostgreSQL writes its own log to. */
+/* The log file of the private PostgreSQL. */
 #include "server/embedded_pg/embedded_pg_internal.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "server/log.h"
 
-enum { MOST_BYTES = 16 << 20 };
+enum { MAX_BYTES = 16 << 20 };
 
 bool pg_log_open(struct pg_folder *f)
 {
@@ -23,17 +23,17 @@ bool pg_log_open(struct pg_folder *f)
     return true;
 }
 
-/* Moves a log that has grown large to postgres.log.1. PostgreSQL appends, so it goes on at the new end. */
-void pg_log_bound(const struct pg_folder *f)
+/* Copies and truncates. PostgreSQL opens the log with O_APPEND, so it continues at the new end. */
+void pg_log_rotate(const struct pg_folder *f)
 {
     struct stat st;
     char path[PG_PATH];
-    if (fstat(f->log_fd, &st) != 0 || st.st_size <= MOST_BYTES)
+    if (fstat(f->log_fd, &st) != 0 || st.st_size <= MAX_BYTES)
         return;
     pg_path(path, f->data, "postgres.log.1");
     int old = pg_write_file(f, path, "") ? open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    off_t at = st.st_size - MOST_BYTES;
-    while (old >= 0 && sendfile(old, f->log_fd, &at, MOST_BYTES) > 0)
+    off_t at = st.st_size - MAX_BYTES;
+    while (old >= 0 && sendfile(old, f->log_fd, &at, MAX_BYTES) > 0)
         ;
     if (old >= 0)
         close(old);
@@ -41,7 +41,7 @@ void pg_log_bound(const struct pg_folder *f)
         log_event(LOG_WARN, "postgres_log", "reason=\"%s\"", strerror(errno));
 }
 
-void pg_show_end(int fd, off_t from)
+void pg_log_print_end(int fd, off_t from)
 {
     enum { LINES = 8 };
     char text[4096], *line[LINES] = { 0 };

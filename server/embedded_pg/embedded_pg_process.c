@@ -1,4 +1,4 @@
-/* The processes of the private PostgreSQL: how they are started, found and ended. */
+/* Starts, finds and stops the processes of the private PostgreSQL. */
 #include "server/embedded_pg/embedded_pg_internal.h"
 
 #include <dirent.h>
@@ -19,9 +19,9 @@
 #include "server/log.h"
 
 enum {
-    SETTLE_STEP_MS = 20,
-    SETTLE_QUIET_MS = 15 * 1000, /* then they are told to leave at once */
-    SETTLE_MOST_MS = 30 * 1000,
+    STOP_STEP_MS = 20,
+    STOP_FAST_MS = 15 * 1000, /* then they get SIGQUIT */
+    STOP_MAX_MS = 30 * 1000,
 };
 
 int64_t pg_now_ms(void)
@@ -38,9 +38,9 @@ void pg_sleep_ms(int ms)
 
 /* ---- starting ---- */
 
-static void child_fails(const char *what)
+static void fail_in_child(const char *what)
 {
-    /* Only what a child of a threaded process may call. */
+    /* Only async-signal-safe functions: this is the child of a threaded process. */
     const char *why = strerrordesc_np(errno);
     const char *parts[] = { "daybookd: ", what, ": ", why ? why : "unknown error", "\n" };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -54,7 +54,7 @@ static void step_down(const struct pg_user *u)
 {
     if (u->step_down && (setgroups((size_t)u->group_count, u->groups) != 0 ||
                          setresgid(u->gid, u->gid, u->gid) != 0 || setresuid(u->uid, u->uid, u->uid) != 0))
-        child_fails("cannot become the user that runs PostgreSQL");
+        fail_in_child("cannot become the user that runs PostgreSQL");
 }
 
 static void child(const struct pg_folder *f, const char *const argv[], int in, int out, int death_signal,
@@ -75,18 +75,18 @@ static void child(const struct pg_folder *f, const char *const argv[], int in, i
         fcntl(PG_DATA_FD, F_SETFD, 0);
     close_range(STDERR_FILENO + 1, PG_DATA_FD - 1, 0);
     close_range(f->data_fd >= 0 ? PG_DATA_FD + 1 : PG_DATA_FD, UINT_MAX, 0);
-    /* A terminal's Ctrl-C goes to the service alone, which stops PostgreSQL when it has finished. */
+    /* Ctrl-C must reach only the service, which stops PostgreSQL after its last request. */
     setsid();
     umask(077);
     if (chdir(f->data) != 0)
-        child_fails(f->data);
+        fail_in_child(f->data);
     step_down(&f->user);
-    /* After the change of user, which clears it. */
+    /* After the change of user, which resets it. */
     prctl(PR_SET_PDEATHSIG, death_signal);
     if (getppid() != parent)
         _exit(127);
     execve(argv[0], (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)environment);
-    child_fails(argv[0]);
+    fail_in_child(argv[0]);
 }
 
 pid_t pg_spawn(const struct pg_folder *f, const char *const argv[], int in, int out, int death_signal)
@@ -125,7 +125,7 @@ bool pg_status_read(const char *cluster, struct pg_status *out)
     return out->pid > 1;
 }
 
-static bool link_is(const char *pid, const char *name, char *out, size_t size)
+static bool read_proc_link(const char *pid, const char *name, char *out, size_t size)
 {
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "/proc/%s/%s", pid, name) >= sizeof path)
@@ -137,19 +137,19 @@ static bool link_is(const char *pid, const char *name, char *out, size_t size)
     return true;
 }
 
-/* Every process of PostgreSQL has its cluster as its current folder. Process ids alone prove nothing: they
- * are used again, in a container even the same ones. */
+/* All processes of PostgreSQL run in the cluster's folder. The pid alone is not enough: pids are reused, and
+ * in a container often by the same programs. */
 static bool is_of_cluster(const char *cluster, const char *pid)
 {
     char text[PATH_MAX];
-    if (!link_is(pid, "cwd", text, sizeof text) || strcmp(text, cluster) != 0 ||
-        !link_is(pid, "exe", text, sizeof text))
+    if (!read_proc_link(pid, "cwd", text, sizeof text) || strcmp(text, cluster) != 0 ||
+        !read_proc_link(pid, "exe", text, sizeof text))
         return false;
     const char *slash = strrchr(text, '/');
     return slash && strncmp(slash + 1, "postgres", 8) == 0;
 }
 
-/* How many processes of the cluster there are; each gets `signal_all` (0: none). */
+/* Counts the processes of the cluster, and sends each of them `signal_all` (0: none). */
 static int count_processes(const char *cluster, int signal_all)
 {
     DIR *dir = opendir("/proc");
@@ -168,7 +168,7 @@ static int count_processes(const char *cluster, int signal_all)
     return count;
 }
 
-/* ---- ending ---- */
+/* ---- stopping ---- */
 
 static bool postmaster_runs(const char *cluster, struct pg_status *status)
 {
@@ -179,7 +179,7 @@ static bool postmaster_runs(const char *cluster, struct pg_status *status)
     return is_of_cluster(cluster, pid);
 }
 
-bool pg_settle(const char *cluster, bool (*stop)(void))
+bool pg_stop_leftovers(const char *cluster, bool (*stop)(void))
 {
     char path[PG_PATH];
     struct pg_status status;
@@ -191,13 +191,12 @@ bool pg_settle(const char *cluster, bool (*stop)(void))
                   (int)status.pid);
         kill(status.pid, SIGINT);
     }
-    for (int ms = 0; count_processes(cluster, ms == SETTLE_QUIET_MS ? SIGQUIT : 0) > 0;
-         ms += SETTLE_STEP_MS) {
+    for (int ms = 0; count_processes(cluster, ms == STOP_FAST_MS ? SIGQUIT : 0) > 0; ms += STOP_STEP_MS) {
         if (stop && stop())
             return false;
-        if (ms >= SETTLE_MOST_MS)
-            return log_failure("an earlier PostgreSQL still runs on %s and does not end", cluster);
-        pg_sleep_ms(SETTLE_STEP_MS);
+        if (ms >= STOP_MAX_MS)
+            return log_failure("an earlier PostgreSQL still runs on %s and does not stop", cluster);
+        pg_sleep_ms(STOP_STEP_MS);
     }
     if (unlink(path) != 0 && errno != ENOENT)
         return log_failure("cannot remove %s: %s", path, strerror(errno));

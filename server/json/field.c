@@ -1,4 +1,4 @@
-/* Field tables decoded: from the texts of a path and a query and the values of a body into one struct. */
+/* Decodes path, query and body into one struct, by a field table. */
 #include "server/json/field.h"
 
 #include "server/json/number.h"
@@ -10,14 +10,14 @@ static bool is_list(enum field_kind kind)
     return kind == KIND_TEXTS || kind == KIND_TAGS || kind == KIND_UUIDS;
 }
 
-static void take_absent(struct decoder *d, const struct field *f, const struct place *at, void *member)
+static void take_absent(struct decoder *d, const struct field *f, const struct location *at, void *member)
 {
     if (f->required)
         value_bad(d, at, FAULT_REQUIRED, "is required");
     else if (f->fallback && f->kind == KIND_TIME)
         *(const char **)member = strcmp(f->fallback, "now") == 0 ? d->in->now : f->fallback;
     else if (f->fallback)
-        value_spelled(d, f, at, f->fallback, member);
+        value_from_text(d, f, at, f->fallback, member);
     else if (f->kind == KIND_INT)
         *(int64_t *)member = FIELD_NO_INT;
 }
@@ -42,13 +42,13 @@ static const char *type_name(const json_t *value)
     }
 }
 
-static void wrong_type(struct decoder *d, const struct place *at, const char *wanted, const json_t *value)
+static void wrong_type(struct decoder *d, const struct location *at, const char *wanted, const json_t *value)
 {
     value_bad(d, at, FAULT_WRONG_TYPE, "must be %s, is %s", wanted, type_name(value));
 }
 
-/* The same of a number or a boolean that may stand in quotes by mistake. */
-static void wrong_scalar(struct decoder *d, const struct field *f, const struct place *at,
+/* The same for a number or a boolean, with a hint if it is in quotes by mistake. */
+static void wrong_scalar(struct decoder *d, const struct field *f, const struct location *at,
                          const json_t *value)
 {
     const char *text = json_is_string(value) && !tree_number(value) ? json_string_value(value) : NULL;
@@ -68,10 +68,10 @@ static const char *json_text(struct decoder *d, const json_t *value)
     return arena_copy(d->arena, json_string_value(value), json_string_length(value));
 }
 
-static void take_object(struct decoder *d, const struct field *table, const struct place *at,
+static void take_object(struct decoder *d, const struct field *table, const struct location *at,
                         const json_t *object, void *out);
 
-static void take_json_texts(struct decoder *d, const struct field *f, const struct place *at,
+static void take_json_texts(struct decoder *d, const struct field *f, const struct location *at,
                             const json_t *list, struct texts *out)
 {
     size_t count = json_array_size(list);
@@ -80,7 +80,7 @@ static void take_json_texts(struct decoder *d, const struct field *f, const stru
     const char **items = arena_alloc(d->arena, count * sizeof *items);
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(list, i);
-        struct place item = { .up = at, .index = i };
+        struct location item = { .up = at, .index = i };
         items[i] = json_text(d, value);
         if (!items[i])
             wrong_type(d, &item, f->kind == KIND_UUIDS ? "a UUID as text" : "a text", value);
@@ -88,8 +88,8 @@ static void take_json_texts(struct decoder *d, const struct field *f, const stru
     value_texts(d, f, at, items, count, out);
 }
 
-static void take_objects(struct decoder *d, const struct field *f, const struct place *at, const json_t *list,
-                         struct objects *out)
+static void take_objects(struct decoder *d, const struct field *f, const struct location *at,
+                         const json_t *list, struct objects *out)
 {
     size_t count = json_array_size(list);
     if (!value_count(d, f, at, count))
@@ -97,7 +97,7 @@ static void take_objects(struct decoder *d, const struct field *f, const struct 
     char *items = arena_zero(d->arena, count * f->sub_size);
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(list, i);
-        struct place item = { .up = at, .index = i };
+        struct location item = { .up = at, .index = i };
         if (json_is_object(value))
             take_object(d, f->sub, &item, value, items + i * f->sub_size);
         else
@@ -106,8 +106,8 @@ static void take_objects(struct decoder *d, const struct field *f, const struct 
     *out = (struct objects){ .count = count, .items = items };
 }
 
-static void take_numbers(struct decoder *d, const struct field *f, const struct place *at, const json_t *list,
-                         struct texts *out)
+static void take_numbers(struct decoder *d, const struct field *f, const struct location *at,
+                         const json_t *list, struct texts *out)
 {
     const struct field each = { .kind = KIND_NUMBER, .above_zero = f->above_zero };
     size_t count = json_array_size(list);
@@ -116,7 +116,7 @@ static void take_numbers(struct decoder *d, const struct field *f, const struct 
     const char **items = arena_zero(d->arena, count * sizeof *items);
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(list, i);
-        struct place item = { .up = at, .index = i };
+        struct location item = { .up = at, .index = i };
         const char *lexeme = tree_number(value);
         if (lexeme)
             value_number(d, &each, &item, lexeme, &items[i]);
@@ -126,11 +126,11 @@ static void take_numbers(struct decoder *d, const struct field *f, const struct 
     *out = (struct texts){ .count = count, .items = items };
 }
 
-static void take_json(struct decoder *d, const struct field *f, const struct place *at, const json_t *value,
-                      void *member);
+static void take_json(struct decoder *d, const struct field *f, const struct location *at,
+                      const json_t *value, void *member);
 
-static bool take_scalar(struct decoder *d, const struct field *f, const struct place *at, const json_t *value,
-                        const char **member)
+static bool take_scalar(struct decoder *d, const struct field *f, const struct location *at,
+                        const json_t *value, const char **member)
 {
     const struct field line = { .kind = KIND_LINE, .min = f->min, .max = f->max };
     struct buf out = { .arena = d->arena };
@@ -147,8 +147,8 @@ static bool take_scalar(struct decoder *d, const struct field *f, const struct p
     return *member != NULL;
 }
 
-static void take_map(struct decoder *d, const struct field *f, const struct place *at, const json_t *object,
-                     struct objects *out)
+static void take_map(struct decoder *d, const struct field *f, const struct location *at,
+                     const json_t *object, struct objects *out)
 {
     size_t count = json_object_size(object);
     if (!value_count(d, f, at, count))
@@ -156,7 +156,7 @@ static void take_map(struct decoder *d, const struct field *f, const struct plac
     char *items = arena_zero(d->arena, count * f->sub_size), *item = items;
     for (void *i = json_object_iter((json_t *)object); i; i = json_object_iter_next((json_t *)object, i)) {
         const char *name = arena_text(d->arena, json_object_iter_key(i));
-        struct place here = { .up = at, .name = name };
+        struct location here = { .up = at, .name = name };
         value_text(d, &f->sub[0], &here, name, item + f->sub[0].offset);
         take_json(d, &f->sub[1], &here, json_object_iter_value(i), item + f->sub[1].offset);
         item += f->sub_size;
@@ -164,8 +164,8 @@ static void take_map(struct decoder *d, const struct field *f, const struct plac
     *out = (struct objects){ .count = count, .items = items };
 }
 
-static void take_json(struct decoder *d, const struct field *f, const struct place *at, const json_t *value,
-                      void *member)
+static void take_json(struct decoder *d, const struct field *f, const struct location *at,
+                      const json_t *value, void *member)
 {
     const char *text;
     bool fits = false;
@@ -225,15 +225,15 @@ static const struct field *find_from(const struct field *table, enum field_from 
     return NULL;
 }
 
-/* `at` is NULL for the body itself; `object` is NULL when there is no body. */
-static void take_object(struct decoder *d, const struct field *table, const struct place *at,
+/* `at` is NULL for the body itself; `object` is NULL if there is no body. */
+static void take_object(struct decoder *d, const struct field *table, const struct location *at,
                         const json_t *object, void *out)
 {
     size_t known = 0;
     for (const struct field *f = table; f->name; f++) {
         if (f->from != FROM_BODY)
             continue;
-        struct place here = { .up = at, .name = f->name };
+        struct location here = { .up = at, .name = f->name };
         void *member = (char *)out + f->offset;
         const json_t *value = json_object_get(object, f->name);
         known += value != NULL;
@@ -246,10 +246,10 @@ static void take_object(struct decoder *d, const struct field *table, const stru
         return;
     for (void *i = json_object_iter((json_t *)object); i; i = json_object_iter_next((json_t *)object, i)) {
         const char *name = json_object_iter_key(i);
-        struct place here = { .up = at, .name = name };
+        struct location here = { .up = at, .name = name };
         if (!find_from(table, FROM_BODY, name))
             value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a field of this %s%s",
-                      at ? "object" : problem_about(d->p), value_name_meant(d, table, FROM_BODY, name));
+                      at ? "object" : problem_about(d->p), value_suggest_name(d, table, FROM_BODY, name));
     }
 }
 
@@ -269,7 +269,7 @@ static enum err take_body(struct decoder *d, const struct field *table, void *ou
 
 /* ---- path and query ---- */
 
-/* The values of that name, in their order. */
+/* All values of that name, in request order. */
 static size_t find_values(const struct pairs *pairs, const char *name, const char **values)
 {
     size_t count = 0;
@@ -287,26 +287,26 @@ static void take_pairs(struct decoder *d, const struct field *table, enum field_
     for (const struct field *f = table; f->name; f++) {
         if (f->from != from)
             continue;
-        struct place here = { .name = f->name };
+        struct location here = { .name = f->name };
         void *member = (char *)out + f->offset;
         size_t count = find_values(pairs, f->name, values);
         known += count;
         if (count == 0)
             take_absent(d, f, &here, member);
         else if (is_list(f->kind))
-            value_split(d, f, &here, values, count, member);
+            value_split_list(d, f, &here, values, count, member);
         else if (count > 1)
             value_bad(d, &here, FAULT_REPEATED, "is given %zu times", count);
         else
-            value_spelled(d, f, &here, values[0], member);
+            value_from_text(d, f, &here, values[0], member);
     }
     if (from != FROM_QUERY || known == pairs->count)
         return;
     for (size_t i = 0; i < pairs->count; i++) {
-        struct place here = { .name = pairs->items[i].name };
+        struct location here = { .name = pairs->items[i].name };
         if (!find_from(table, FROM_QUERY, here.name))
             value_bad(d, &here, FAULT_UNKNOWN_FIELD, "is not a parameter of this path%s",
-                      value_name_meant(d, table, FROM_QUERY, here.name));
+                      value_suggest_name(d, table, FROM_QUERY, here.name));
     }
 }
 

@@ -1,4 +1,4 @@
-/* Decoded fields as parameters of statements: the texts that PostgreSQL reads. */
+/* Writes decoded fields as statement parameters, in PostgreSQL's text format. */
 #include "server/json/field.h"
 
 #include <stdio.h>
@@ -67,7 +67,7 @@ static void put_texts(struct buf *out, const struct texts *list)
     buf_char(out, ']');
 }
 
-/* The value as JSON; an absent one is null. */
+/* Writes the value as JSON; null if absent. */
 static void put_value(struct buf *out, const struct field *f, const void *member)
 {
     const char *text;

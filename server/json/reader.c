@@ -1,4 +1,4 @@
-/* The JSON reader: the only code that knows the grammar of JSON. */
+/* The JSON reader: the only JSON parser of the service. */
 #include "server/json/reader.h"
 
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "core/base/utf8.h"
 #include "server/json/number.h"
 
-/* Keeps the first fault and moves to the end: the NUL there is no part of any value, so all that follows
- * fails without a check of its own. */
+/* Records the first fault and moves to the terminating NUL. No value starts with NUL, so all later reads fail
+ * without checking `fault`. */
 static void fail(struct json_reader *r, enum reader_fault fault, const char *at)
 {
     if (r->fault == READER_OK) {
@@ -56,7 +56,7 @@ char reader_peek(const struct json_reader *r)
 
 /* ---- strings ---- */
 
-/* The four hexadecimal digits, or -1. */
+/* The value of four hexadecimal digits, or -1. */
 static int32_t hex4(const char *at)
 {
     static const char digits[] = "0123456789abcdef";
@@ -83,7 +83,7 @@ static char *put_utf8(char *to, int32_t c)
     return to;
 }
 
-/* After "\u": the character, which two escapes may make up. */
+/* Reads the digits after "\u", and a second escape if it is a surrogate pair. */
 static enum reader_fault take_unicode(char **from, int32_t *out)
 {
     int32_t unit = hex4(*from);
@@ -103,7 +103,7 @@ static enum reader_fault take_unicode(char **from, int32_t *out)
     return READER_OK;
 }
 
-/* At a backslash: the character that the escape stands for. */
+/* Reads an escape that starts at a backslash. */
 static enum reader_fault take_escape(char **from, int32_t *out)
 {
     static const char names[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
@@ -118,14 +118,14 @@ static enum reader_fault take_escape(char **from, int32_t *out)
     return READER_OK;
 }
 
-/* The bytes from `at` that stand for themselves. */
+/* The number of bytes from `at` that need no unescaping. */
 static size_t plain_len(const struct json_reader *r, const char *at)
 {
     return buf_json_plain(at, (size_t)(r->end - at));
 }
 
-/* From the first byte of a string that does not stand for itself: unescapes the rest of it in place and moves
- * to the closing quote. The text is never longer than what it was written as. */
+/* Unescapes the rest of a string in place, from its first escape, and moves to the closing quote. The result
+ * is never longer than the escaped form. */
 static char *unescape(struct json_reader *r, char *to)
 {
     char *from = to;
@@ -154,7 +154,7 @@ static char *unescape(struct json_reader *r, char *to)
     return NULL;
 }
 
-/* At the opening quote. */
+/* Starts at the opening quote. */
 static const char *take_string(struct json_reader *r)
 {
     char *text = r->at + 1, *end = text + plain_len(r, text);
@@ -211,7 +211,7 @@ static bool leave(struct json_reader *r)
     return false;
 }
 
-/* Moves to the opening quote of the next name; false at the end of the object, which is left. */
+/* Moves to the opening quote of the next name. At the end of the object, leaves it and returns false. */
 static bool next_name(struct json_reader *r)
 {
     skip_space(r);
@@ -233,7 +233,7 @@ static bool next_name(struct json_reader *r)
 }
 
 /* Moves from the closing quote of a name to its value. */
-static const char *named(struct json_reader *r, const char *name)
+static const char *move_to_value(struct json_reader *r, const char *name)
 {
     skip_space(r);
     if (*r->at != ':') {
@@ -248,11 +248,10 @@ static const char *named(struct json_reader *r, const char *name)
 const char *reader_name(struct json_reader *r)
 {
     const char *name = next_name(r) ? take_string(r) : NULL;
-    return name ? named(r, name) : NULL;
+    return name ? move_to_value(r, name) : NULL;
 }
 
-/* In compact JSON, which this service and PostgreSQL write, a comma, the name and a colon stand together: one
- * comparison decides. */
+/* Fast path for compact JSON, which we and PostgreSQL write: one comparison of comma, name and colon. */
 const char *reader_name_guess(struct json_reader *r, const char *guess, size_t len)
 {
     const char *quote = r->at + 1;
@@ -284,7 +283,7 @@ bool reader_item(struct json_reader *r)
 
 /* ---- numbers and words ---- */
 
-static bool begins_number(char c)
+static bool starts_number(char c)
 {
     return (c >= '0' && c <= '9') || c == '-';
 }
@@ -292,7 +291,7 @@ static bool begins_number(char c)
 static inline char *take_number(struct json_reader *r, size_t *len)
 {
     char *digits = r->at;
-    if (!begins_number(*digits)) {
+    if (!starts_number(*digits)) {
         reader_skip(r);
         return NULL;
     }
@@ -314,8 +313,8 @@ const char *reader_digits(struct json_reader *r, size_t *len)
     return take_number(r, len);
 }
 
-/* Moves the digits over the byte before them, which was read, so that the NUL takes the place of the last and
- * what follows the number stays. */
+/* Moves the digits one byte to the left, over a byte that was already read. That makes room for a NUL without
+ * overwriting the byte after the number. */
 const char *reader_lexeme(struct json_reader *r)
 {
     size_t len;
@@ -344,7 +343,7 @@ int64_t reader_count(struct json_reader *r)
     return (int64_t)value;
 }
 
-/* A value that is none of the others must be a word. */
+/* Reads null, true or false. */
 static const char *take_word(struct json_reader *r)
 {
     static const char *const words[] = { "null", "true", "false" };
@@ -359,14 +358,14 @@ static const char *take_word(struct json_reader *r)
     return NULL;
 }
 
-static bool begins_other(char c)
+static bool starts_non_word(char c)
 {
-    return c == '{' || c == '[' || c == '"' || begins_number(c);
+    return c == '{' || c == '[' || c == '"' || starts_number(c);
 }
 
 const char *reader_word(struct json_reader *r)
 {
-    if (!begins_other(*r->at))
+    if (!starts_non_word(*r->at))
         return take_word(r);
     reader_skip(r);
     return NULL;
@@ -385,7 +384,7 @@ void reader_skip(struct json_reader *r)
                 reader_skip(r);
     } else if (*r->at == '"') {
         (void)take_string(r);
-    } else if (begins_number(*r->at)) {
+    } else if (starts_number(*r->at)) {
         (void)take_number(r, &len);
     } else {
         (void)take_word(r);

@@ -1,22 +1,22 @@
-/* JSON bodies held as a json_t. */
+/* Reads JSON bodies into a json_t tree. */
 #include "server/json/tree.h"
 
 #include "core/base/utf8.h"
 #include "server/json/number.h"
 #include "server/json/reader.h"
 
-enum { DEPTH_MOST = 512, WORD_SHOWN = 32, KEY_SHOWN = 64 };
+enum { MAX_DEPTH = 512, WORD_SHOWN = 32, KEY_SHOWN = 64 };
 
 static const size_t none = SIZE_MAX;
 
 struct builder {
     struct json_reader reader;
-    size_t duplicate; /* the offset of the first key that repeats another one; `none` */
+    size_t duplicate; /* offset of the first duplicate key, or `none` */
 };
 
 /* ---- the tree ---- */
 
-/* Each of these returns NULL after a fault of the reader, or when memory ran out. */
+/* The build functions return NULL after a fault of the reader, or if out of memory. */
 static json_t *build(struct builder *b);
 
 static json_t *build_object(struct builder *b)
@@ -102,7 +102,7 @@ const char *tree_number(const json_t *value)
 
 /* ---- faults ---- */
 
-/* What was sent: the reader has overwritten its copy. */
+/* The original body; the reader has overwritten its copy. */
 struct sent {
     const char *body, *end;
     struct problem *p;
@@ -132,7 +132,7 @@ static const char *end_text(const struct sent *s)
     return arena_fmt(s->p->arena, "the end of the %s", problem_about(s->p));
 }
 
-/* What stands there, as a person would name it. */
+/* A readable name of what is at that position. */
 static const char *found(const struct sent *s, const char *at)
 {
     if (at == s->end)
@@ -187,10 +187,10 @@ static enum err fault_error(const struct sent *s, const struct json_reader *r)
     case READER_OK:
         break;
     }
-    return ERR_INTERNAL; /* memory ran out */
+    return ERR_INTERNAL; /* out of memory */
 }
 
-/* `key` is at the opening quote of the second of two equal keys; it is shown as it was written. */
+/* `key` is the opening quote of the duplicate key, which is shown as sent. */
 static enum err duplicate_error(const struct sent *s, const char *key)
 {
     const char *end = key + 1;
@@ -207,7 +207,7 @@ enum err tree_read(const char *body, size_t len, int depth_limit, struct arena *
     const struct sent sent = { body, body + len, p };
     struct builder b = { .duplicate = none };
     b.reader =
-        reader_begin(arena_copy(arena, body, len), len, depth_limit < DEPTH_MOST ? depth_limit : DEPTH_MOST);
+        reader_begin(arena_copy(arena, body, len), len, depth_limit < MAX_DEPTH ? depth_limit : MAX_DEPTH);
     b.reader.limit_numbers = true;
     *object = NULL;
     if (b.reader.fault == READER_OK && b.reader.at == b.reader.end)

@@ -1,4 +1,4 @@
-/* Single values of a request, checked by their field's row and stored where the row says. */
+/* Checks single values against their row of the field table and stores them. */
 #include "server/json/value.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "core/base/uuid.h"
 #include "server/json/number.h"
 
-enum { NAME_SHOWN = 64, PLACES_SHOWN = 100, NAME_MAX_CHARS = 64 };
+enum { NAME_SHOWN = 64, LOCATIONS_SHOWN = 100, NAME_MAX_CHARS = 64 };
 
 const char *const value_expected[] = {
     [KIND_TEXT] = "a text",
@@ -34,7 +34,7 @@ const char *const value_expected[] = {
     [KIND_CURSOR] = "a cursor as text",
 };
 
-static void place_text(struct buf *out, const struct place *at)
+static void place_text(struct buf *out, const struct location *at)
 {
     if (at->up)
         place_text(out, at->up);
@@ -51,9 +51,9 @@ static void place_text(struct buf *out, const struct place *at)
         buf_text(out, "…");
 }
 
-void value_bad(struct decoder *d, const struct place *at, enum fault fault, const char *fmt, ...)
+void value_bad(struct decoder *d, const struct location *at, enum fault fault, const char *fmt, ...)
 {
-    if (d->p->count >= PLACES_SHOWN) { /* the problem keeps no more: do not build what nobody sees */
+    if (d->p->count >= LOCATIONS_SHOWN) { /* the problem drops further faults, so do not format them */
         d->p->count++;
         return;
     }
@@ -71,10 +71,10 @@ static const char *meant(struct decoder *d, const struct spelling *s)
     return s->best ? arena_fmt(d->arena, "; did you mean \"%s\"?", s->best) : "";
 }
 
-const char *value_name_meant(struct decoder *d, const struct field *table, enum field_from from,
-                             const char *name)
+const char *value_suggest_name(struct decoder *d, const struct field *table, enum field_from from,
+                               const char *name)
 {
-    if (d->p->count >= PLACES_SHOWN)
+    if (d->p->count >= LOCATIONS_SHOWN)
         return "";
     struct spelling s = spelling_begin(name);
     for (const struct field *f = table; f->name; f++)
@@ -102,13 +102,13 @@ struct text_rule {
     bool one_line, tag;
 };
 
-static bool check_text(struct decoder *d, const struct place *at, const char *text, struct text_rule rule)
+static bool check_text(struct decoder *d, const struct location *at, const char *text, struct text_rule rule)
 {
     int64_t count = 0;
     bool visible = false;
     for (const char *next = text; *next; count++) {
         uint32_t c = utf8_next(&next);
-        if (c > ' ' && c < 0x7f && !rule.tag) { /* nearly every character */
+        if (c > ' ' && c < 0x7f && !rule.tag) { /* fast path for most characters */
             visible = true;
             continue;
         }
@@ -143,7 +143,7 @@ static bool check_text(struct decoder *d, const struct place *at, const char *te
     return true;
 }
 
-static bool check_uuid(struct decoder *d, const struct place *at, const char *text, const char **out)
+static bool check_uuid(struct decoder *d, const struct location *at, const char *text, const char **out)
 {
     char uuid[UUID_SIZE];
     if (!uuid_parse(text, uuid)) {
@@ -154,7 +154,7 @@ static bool check_uuid(struct decoder *d, const struct place *at, const char *te
     return true;
 }
 
-/* A time that lacks little is reported with what it lacks, and completed as UTC; NULL for any other text. */
+/* Describes what a nearly valid time lacks, with the time completed as UTC; NULL for any other text. */
 static const char *unfinished_time(struct decoder *d, const char *text)
 {
     enum { DATE_CHARS = sizeof "2026-06-04" - 1, LONGEST = 40 };
@@ -180,10 +180,10 @@ static const char *unfinished_time(struct decoder *d, const char *text)
     return NULL;
 }
 
-static void bad_time(struct decoder *d, const struct place *at, const char *text)
+static void bad_time(struct decoder *d, const struct location *at, const char *text)
 {
     const char *unfinished = unfinished_time(d, text);
-    size_t len = strlen(text); /* "…T10:00:00 02:00": a query turned its + into a space */
+    size_t len = strlen(text); /* "…T10:00:00 02:00": the query decoded its + as a space */
     bool lost_plus = len >= sizeof "2026-06-04T10:00:00 02:00" - 1 && text[len - 6] == ' ';
     if (unfinished)
         value_bad(d, at, FAULT_INVALID_TIME, "%s", unfinished);
@@ -192,7 +192,7 @@ static void bad_time(struct decoder *d, const struct place *at, const char *text
                   lost_plus ? " (in a query, + is written %2B)" : "");
 }
 
-static void take_time(struct decoder *d, const struct place *at, const char *text, const char **out)
+static void take_time(struct decoder *d, const struct location *at, const char *text, const char **out)
 {
     int64_t us;
     if (!time_text_parse(text, &us)) {
@@ -204,7 +204,7 @@ static void take_time(struct decoder *d, const struct place *at, const char *tex
     *out = arena_copy(d->arena, full, TIME_TEXT_SIZE - 1);
 }
 
-static void take_name(struct decoder *d, const struct place *at, const char *text, const char **out)
+static void take_name(struct decoder *d, const struct location *at, const char *text, const char **out)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
     size_t len = strspn(text, letters);
@@ -216,7 +216,7 @@ static void take_name(struct decoder *d, const struct place *at, const char *tex
         *out = text;
 }
 
-static void take_choice(struct decoder *d, const struct field *f, const struct place *at, const char *text,
+static void take_choice(struct decoder *d, const struct field *f, const struct location *at, const char *text,
                         const char **out)
 {
     for (const char *const *choice = f->choices; *choice; choice++)
@@ -237,8 +237,8 @@ static void take_choice(struct decoder *d, const struct field *f, const struct p
 
 enum whole { WHOLE, NOT_WHOLE, WHOLE_TOO_LARGE };
 
-/* A JSON number is whole by its value, not by its spelling: 2, 2.0, 20e-1. Decided on the digits, so that
- * none is rounded away. `lexeme` has passed number_fits. */
+/* A number is whole by its value, not its notation: 2, 2.0, 20e-1. Decided on the digits, because a double
+ * would round. `lexeme` has passed number_fits. */
 static enum whole whole_number(const char *lexeme, int64_t *out)
 {
     char digits[NUMBER_CHARS];
@@ -268,7 +268,7 @@ static enum whole whole_number(const char *lexeme, int64_t *out)
     return WHOLE;
 }
 
-static void take_int(struct decoder *d, const struct field *f, const struct place *at, const char *lexeme,
+static void take_int(struct decoder *d, const struct field *f, const struct location *at, const char *lexeme,
                      int64_t *out)
 {
     int64_t value = 0;
@@ -283,8 +283,8 @@ static void take_int(struct decoder *d, const struct field *f, const struct plac
         *out = value;
 }
 
-static void take_number(struct decoder *d, const struct field *f, const struct place *at, const char *lexeme,
-                        const char **out)
+static void take_number(struct decoder *d, const struct field *f, const struct location *at,
+                        const char *lexeme, const char **out)
 {
     double value = f->min || f->max || f->above_zero ? strtod(lexeme, NULL) : 0;
     if (f->above_zero && value <= 0)
@@ -295,7 +295,7 @@ static void take_number(struct decoder *d, const struct field *f, const struct p
         *out = arena_text(d->arena, lexeme);
 }
 
-void value_number(struct decoder *d, const struct field *f, const struct place *at, const char *lexeme,
+void value_number(struct decoder *d, const struct field *f, const struct location *at, const char *lexeme,
                   void *member)
 {
     if (f->kind == KIND_INT)
@@ -331,7 +331,7 @@ static bool value_fits(const struct field *row, const char *value)
     }
 }
 
-static void take_cursor(struct decoder *d, const struct field *f, const struct place *at, const char *text,
+static void take_cursor(struct decoder *d, const struct field *f, const struct location *at, const char *text,
                         struct cursor_values *out)
 {
     struct cursor_values values;
@@ -351,7 +351,7 @@ static void take_cursor(struct decoder *d, const struct field *f, const struct p
 
 /* ---- lists ---- */
 
-bool value_count(struct decoder *d, const struct field *f, const struct place *at, size_t count)
+bool value_count(struct decoder *d, const struct field *f, const struct location *at, size_t count)
 {
     if ((int64_t)count < f->min) {
         value_bad(d, at, FAULT_TOO_FEW, "has %zu items, must have at least %lld", count, (long long)f->min);
@@ -376,25 +376,25 @@ static int compare_ranked(const void *left, const void *right)
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Sorts, because a list may be long. */
-static void check_twice(struct decoder *d, const struct place *at, struct ranked *items, size_t count)
+/* Finds duplicates by sorting, because a list may be long. */
+static void check_twice(struct decoder *d, const struct location *at, struct ranked *items, size_t count)
 {
     qsort(items, count, sizeof *items, compare_ranked);
     for (size_t i = 1; i < count; i++)
         if (strcmp(items[i].text, items[i - 1].text) == 0) {
-            struct place item = { .up = at, .index = items[i].index };
+            struct location item = { .up = at, .index = items[i].index };
             value_bad(d, &item, FAULT_DUPLICATE_ITEM, "is in the list already, at [%zu]", items[i - 1].index);
         }
 }
 
-void value_texts(struct decoder *d, const struct field *f, const struct place *at, const char **items,
+void value_texts(struct decoder *d, const struct field *f, const struct location *at, const char **items,
                  size_t count, struct texts *out)
 {
     struct text_rule rule = { .min = 1, .max = f->item_max, .one_line = true, .tag = f->kind == KIND_TAGS };
     struct ranked *good = arena_alloc(d->arena, count * sizeof *good);
     size_t good_count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct place item = { .up = at, .index = i };
+        struct location item = { .up = at, .index = i };
         if (items[i] && (f->kind == KIND_UUIDS ? check_uuid(d, &item, items[i], &items[i])
                                                : check_text(d, &item, items[i], rule)))
             good[good_count++] = (struct ranked){ items[i], i };
@@ -404,8 +404,8 @@ void value_texts(struct decoder *d, const struct field *f, const struct place *a
     *out = (struct texts){ .count = count, .items = items };
 }
 
-void value_split(struct decoder *d, const struct field *f, const struct place *at, const char *const *values,
-                 size_t count, struct texts *out)
+void value_split_list(struct decoder *d, const struct field *f, const struct location *at,
+                      const char *const *values, size_t count, struct texts *out)
 {
     size_t total = count;
     for (size_t i = 0; i < count; i++)
@@ -428,7 +428,7 @@ void value_split(struct decoder *d, const struct field *f, const struct place *a
 
 /* ---- one value ---- */
 
-void value_text(struct decoder *d, const struct field *f, const struct place *at, const char *text,
+void value_text(struct decoder *d, const struct field *f, const struct location *at, const char *text,
                 void *member)
 {
     switch (f->kind) {
@@ -455,8 +455,8 @@ void value_text(struct decoder *d, const struct field *f, const struct place *at
     }
 }
 
-void value_spelled(struct decoder *d, const struct field *f, const struct place *at, const char *text,
-                   void *member)
+void value_from_text(struct decoder *d, const struct field *f, const struct location *at, const char *text,
+                     void *member)
 {
     switch (f->kind) {
     case KIND_INT:
@@ -478,7 +478,7 @@ void value_spelled(struct decoder *d, const struct field *f, const struct place 
     case KIND_TEXTS:
     case KIND_TAGS:
     case KIND_UUIDS:
-        value_split(d, f, at, &text, 1, member);
+        value_split_list(d, f, at, &text, 1, member);
         break;
     default:
         value_text(d, f, at, text, member);

@@ -1,17 +1,17 @@
-/* A circuit breaker: after some failures in a row nobody asks any more, until one may try again. */
+/* A circuit breaker: blocks requests after several failures in a row, then lets one probe through. */
 #include "server/remote/breaker.h"
 
-bool breaker_lets_in(const struct breaker *b, int64_t now_us)
+bool breaker_allows(const struct breaker *b, int64_t now_us)
 {
     return b->state == BREAKER_CLOSED || (b->state == BREAKER_OPEN && now_us >= b->until_us);
 }
 
 bool breaker_enter(struct breaker *b, int64_t now_us)
 {
-    if (!breaker_lets_in(b, now_us))
+    if (!breaker_allows(b, now_us))
         return false;
     if (b->state == BREAKER_OPEN)
-        b->state = BREAKER_TRYING;
+        b->state = BREAKER_HALF_OPEN;
     return true;
 }
 
@@ -25,11 +25,11 @@ bool breaker_success(struct breaker *b)
 bool breaker_failure(struct breaker *b, int64_t now_us)
 {
     if (b->state == BREAKER_OPEN)
-        return false; /* one that was asked before it opened */
+        return false; /* a request that started before the breaker opened */
     if (b->state == BREAKER_CLOSED && ++b->failures < BREAKER_FAILURES)
         return false;
     int64_t twice = b->pause_us ? b->pause_us * 2 : BREAKER_FIRST_PAUSE_US;
-    b->pause_us = twice < BREAKER_MOST_PAUSE_US ? twice : BREAKER_MOST_PAUSE_US;
+    b->pause_us = twice < BREAKER_MAX_PAUSE_US ? twice : BREAKER_MAX_PAUSE_US;
     b->until_us = now_us + b->pause_us;
     b->state = BREAKER_OPEN;
     return true;
@@ -37,6 +37,6 @@ bool breaker_failure(struct breaker *b, int64_t now_us)
 
 void breaker_leave(struct breaker *b)
 {
-    if (b->state == BREAKER_TRYING)
-        b->state = BREAKER_OPEN; /* the next one may try */
+    if (b->state == BREAKER_HALF_OPEN)
+        b->state = BREAKER_OPEN; /* the next request becomes the probe */
 }

@@ -1,4 +1,4 @@
-/* The embedding endpoint of the configuration: OpenAI-compatible, in batches, behind a circuit breaker. */
+/* The configured embedding endpoint: OpenAI-compatible, in batches, behind a circuit breaker. */
 #include "server/remote/embedder.h"
 
 #include <stdlib.h>
@@ -14,11 +14,11 @@
 
 enum {
     BATCH = 64,
-    SHORT_BYTES = 250,  /* a text of this length is too long for nobody */
-    MOST_REFUSALS = 30, /* of one batch: enough to find two texts among 64 and cut them */
+    SHORT_BYTES = 250,   /* no endpoint finds a text of this length too long */
+    MAX_REJECTIONS = 30, /* per batch: enough to isolate and shorten two texts among 64 */
 };
 
-/* Short: whoever waits has something else to fall back on. */
+/* Short, because callers have a fallback. */
 static const struct retry_policy policy = { .tries = 3, .first_ms = 100, .most_ms = 1000 };
 
 struct remote_embedder {
@@ -51,16 +51,16 @@ void remote_embedder_close(struct remote_embedder *e)
 
 bool remote_embedder_available(const struct loop *l)
 {
-    return breaker_lets_in(&l->embedder->breaker, loop_clock_us());
+    return breaker_allows(&l->embedder->breaker, loop_clock_us());
 }
 
 /* ---- one batch ---- */
 
-/* What a batch came to: whether it is embedded, and what that says about the endpoint. */
+/* The outcome of a batch. */
 enum verdict {
     EMBEDDED,
-    REFUSED,    /* it did not like these texts, which says nothing about others */
-    OUT_OF_USE, /* it failed, or will not do what the settings ask for */
+    REJECTED,    /* the endpoint rejected these texts, but may accept others */
+    UNAVAILABLE, /* the endpoint failed, or does not support the settings */
 };
 
 struct batch {
@@ -73,22 +73,22 @@ struct batch {
     const char *why;
 };
 
-static bool is_about_texts(int status)
+static bool is_rejection(int status)
 {
     return status == 400 || status == 413 || status == 422;
 }
 
-static enum verdict understand(struct task *t, struct batch *b, const struct remote_answer *r,
-                               struct arena *scratch)
+static enum verdict read_answer(struct task *t, struct batch *b, const struct remote_answer *r,
+                                struct arena *scratch)
 {
     if (r->outcome != REMOTE_ANSWERED) {
         b->timed_out = r->outcome == REMOTE_TIMEOUT;
         b->why = r->why;
-        return OUT_OF_USE;
+        return UNAVAILABLE;
     }
     if (r->status < 200 || r->status > 299) {
         b->why = arena_fmt(t->arena, "it answered %d", r->status);
-        return is_about_texts(r->status) ? REFUSED : OUT_OF_USE;
+        return is_rejection(r->status) ? REJECTED : UNAVAILABLE;
     }
     struct embedder_wire wire = {
         .count = b->count,
@@ -97,12 +97,13 @@ static enum verdict understand(struct task *t, struct batch *b, const struct rem
     };
     embedder_wire_begin(&wire, r->body, r->len, scratch);
     while (embedder_wire_next(&wire))
-        task_breathe(t); /* 64 vectors of 4,000 numbers are some megabytes of text */
+        task_breathe(t); /* 64 vectors of 4,000 numbers are several megabytes of JSON */
     b->why = embedder_wire_faults[wire.fault];
-    return wire.fault == EMBEDDINGS_OK ? EMBEDDED : OUT_OF_USE;
+    return wire.fault == EMBEDDINGS_OK ? EMBEDDED : UNAVAILABLE;
 }
 
-static enum err ask_in(struct task *t, struct batch *b, struct arena *scratch, enum verdict *verdict)
+static enum err ask_with_scratch(struct task *t, struct batch *b, struct arena *scratch,
+                                 enum verdict *verdict)
 {
     const struct config *config = t->loop->config;
     const struct remote_embedder *e = t->loop->embedder;
@@ -125,30 +126,29 @@ static enum err ask_in(struct task *t, struct batch *b, struct arena *scratch, e
     };
     struct remote_answer r;
     TRY(retry_post(t, &request, &policy, &r, &b->tries));
-    *verdict = understand(t, b, &r, scratch);
+    *verdict = read_answer(t, b, &r, scratch);
     return OK;
 }
 
-/* The texts and vectors of a batch are megabytes of JSON, and a task may embed a million entries: none of it
- * outlives the batch. */
+/* Frees the JSON of each batch at its end: it is megabytes, and a task may embed a million entries. */
 static enum err ask(struct task *t, struct batch *b, enum verdict *verdict)
 {
     struct arena scratch = { 0 };
-    enum err err = ask_in(t, b, &scratch, verdict);
+    enum err err = ask_with_scratch(t, b, &scratch, verdict);
     arena_release(&scratch);
     return err;
 }
 
 /* Tells the breaker, and the operator when that changes something. */
-static void judge(struct task *t, const struct batch *b, enum verdict verdict)
+static void report_outcome(struct task *t, const struct batch *b, enum verdict verdict)
 {
     struct remote_embedder *e = t->loop->embedder;
     const char *model = t->loop->config->embedding_model;
-    if (verdict == REFUSED)
+    if (verdict == REJECTED)
         breaker_leave(&e->breaker);
     if (verdict == EMBEDDED && breaker_success(&e->breaker))
         log_event(LOG_INFO, "embedder_back", "host=%s model=\"%s\" loop=%d", e->host, model, t->loop->index);
-    if (verdict != OUT_OF_USE)
+    if (verdict != UNAVAILABLE)
         return;
     log_event(LOG_WARN, "embedder_failed", "host=%s model=\"%s\" tries=%d request_id=%s why=\"%s\"", e->host,
               model, b->tries, t->id, b->why);
@@ -164,21 +164,21 @@ static enum metrics_outcome outcome_of(const struct batch *b, enum err err, enum
     return verdict == EMBEDDED ? OUTCOME_OK : b->timed_out ? OUTCOME_TIMEOUT : OUTCOME_FAILED;
 }
 
-/* `last`: there is nothing to try instead, so a refusal is a failure. */
+/* `last`: there is nothing else to try, so a rejection counts as a failure. */
 static enum err embed_once(struct task *t, struct batch *b, bool last, enum verdict *verdict)
 {
     struct remote_embedder *e = t->loop->embedder;
     int64_t started_us = loop_clock_us();
     if (!breaker_enter(&e->breaker, started_us)) {
         metrics_remote(t->loop->metrics, METRICS_EMBEDDING, OUTCOME_CIRCUIT_OPEN, 0, 0);
-        *verdict = OUT_OF_USE;
+        *verdict = UNAVAILABLE;
         return OK;
     }
     enum err err = ask(t, b, verdict);
-    if (err == OK && *verdict == REFUSED && last)
-        *verdict = OUT_OF_USE;
+    if (err == OK && *verdict == REJECTED && last)
+        *verdict = UNAVAILABLE;
     if (err == OK)
-        judge(t, b, *verdict);
+        report_outcome(t, b, *verdict);
     else
         breaker_leave(&e->breaker);
     metrics_remote(t->loop->metrics, METRICS_EMBEDDING, outcome_of(b, err, *verdict),
@@ -187,39 +187,39 @@ static enum err embed_once(struct task *t, struct batch *b, bool last, enum verd
     return err;
 }
 
-/* ---- all of them ---- */
+/* ---- all batches ---- */
 
-/* How far a call has come. */
+/* The state of one remote_embedder_embed call. */
 struct progress {
-    bool works;   /* it has embedded something */
-    int refusals; /* that the batch may still meet */
+    bool works;     /* the endpoint has embedded something */
+    int rejections; /* left for this batch */
 };
 
-static void leave_out(struct task *t, const struct batch *b)
+static void skip_texts(struct task *t, const struct batch *b)
 {
     memset(b->out, 0, b->count * (size_t)t->loop->config->embedding_dimension * sizeof *b->out);
     log_event(LOG_WARN, "embedder_refused", "host=%s model=\"%s\" request_id=%s texts=%zu why=\"%s\"",
               t->loop->embedder->host, t->loop->config->embedding_model, t->id, b->count, b->why);
 }
 
-/* One text that it finds too long, or cannot bear, shall not cost the others their vectors: what is refused
- * is asked for in halves, and a text alone by its first half, as long as `refusals` lasts. */
+/* One rejected text must not cost the others their vectors. So split a rejected batch in halves, and shorten
+ * a single rejected text to its first half, until `rejections` is used up. */
 static enum err embed(struct task *t, struct batch b, struct progress *p)
 {
-    enum verdict verdict = OUT_OF_USE;
+    enum verdict verdict = UNAVAILABLE;
     size_t longest = b.count == 1 ? strnlen(b.texts[0], b.most_bytes) : b.most_bytes;
     bool shortest = b.count == 1 && longest <= SHORT_BYTES;
-    if (!p->refusals) {
-        leave_out(t, &b);
+    if (!p->rejections) {
+        skip_texts(t, &b);
         return OK;
     }
     TRY(embed_once(t, &b, false, &verdict));
     p->works |= verdict == EMBEDDED;
-    if (verdict != REFUSED)
+    if (verdict != REJECTED)
         return verdict == EMBEDDED ? OK : ERR_EMBEDDER_UNAVAILABLE;
-    p->refusals--;
+    p->rejections--;
     if (shortest) {
-        leave_out(t, &b);
+        skip_texts(t, &b);
         return OK;
     }
     struct batch first = b, rest = b;
@@ -235,13 +235,12 @@ static enum err embed(struct task *t, struct batch b, struct progress *p)
     return embed(t, rest, p);
 }
 
-/* All were refused: is that about these texts, or about whatever it is asked? One that nobody refuses tells.
- */
-static enum err try_any(struct task *t, struct progress *p)
+/* All texts were rejected. A harmless text shows whether the cause is the texts or the endpoint. */
+static enum err probe_endpoint(struct task *t, struct progress *p)
 {
     static const char *const text = "text";
     const struct config *config = t->loop->config;
-    enum verdict verdict = OUT_OF_USE;
+    enum verdict verdict = UNAVAILABLE;
     struct batch b = {
         .texts = &text,
         .count = 1,
@@ -264,10 +263,10 @@ enum err remote_embedder_embed(struct task *t, const char *const *texts, size_t 
             .most_bytes = (size_t)config->embedding_max_bytes,
             .out = out + i * (size_t)config->embedding_dimension,
         };
-        p.refusals = MOST_REFUSALS;
+        p.rejections = MAX_REJECTIONS;
         TRY(embed(t, b, &p));
         if (!p.works)
-            TRY(try_any(t, &p));
+            TRY(probe_endpoint(t, &p));
     }
     return OK;
 }

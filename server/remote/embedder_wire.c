@@ -8,10 +8,10 @@
 
 const char *const embedder_wire_faults[] = {
     [EMBEDDINGS_OK] = "",
-    [EMBEDDINGS_NOT_JSON] = "the answer is not JSON with a list of vectors",
-    [EMBEDDINGS_NUMBER] = "the answer has not one vector for each text",
-    [EMBEDDINGS_DIMENSION] = "a vector has another dimension than the setting says",
-    [EMBEDDINGS_VECTOR] = "a vector is zero, or holds something that is no finite number",
+    [EMBEDDINGS_NOT_JSON] = "the response is not JSON with a list of vectors",
+    [EMBEDDINGS_NUMBER] = "the response does not have one vector for each text",
+    [EMBEDDINGS_DIMENSION] = "a vector does not have the configured dimension",
+    [EMBEDDINGS_VECTOR] = "a vector is zero, or contains a value that is not a finite number",
 };
 
 void embedder_wire_write(struct buf *b, const struct embedder_wire_request *r)
@@ -37,7 +37,7 @@ void embedder_wire_write(struct buf *b, const struct embedder_wire_request *r)
     buf_char(b, '}');
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static bool fail(struct embedder_wire *w, enum embedder_wire_fault fault)
 {
@@ -46,7 +46,7 @@ static bool fail(struct embedder_wire *w, enum embedder_wire_fault fault)
     return false;
 }
 
-/* The list is wherever `data` is among the members; what comes before it is passed by. */
+/* Skips members up to `data`, which holds the list. */
 void embedder_wire_begin(struct embedder_wire *w, char *body, size_t len, struct arena *arena)
 {
     w->r = reader_begin(body, len, READER_DEPTH);
@@ -85,11 +85,11 @@ static bool read_vector(struct embedder_wire *w, float *out)
     return n == w->dim || fail(w, w->r.fault != READER_OK ? EMBEDDINGS_NOT_JSON : EMBEDDINGS_DIMENSION);
 }
 
-/* The vector may come before the index that says whose it is. */
+/* Reads into `vector` first, because `index` may come after the vector. */
 static bool read_item(struct embedder_wire *w, float *vector)
 {
     bool has_vector = false, has_index = false;
-    double index = (double)w->found; /* some leave it out */
+    double index = (double)w->found; /* default, because some endpoints omit it */
     if (!reader_object(&w->r))
         return fail(w, EMBEDDINGS_NOT_JSON);
     for (const char *name; (name = reader_name(&w->r));) {

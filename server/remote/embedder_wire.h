@@ -1,5 +1,5 @@
-/* The wire protocol of embedding endpoints: texts as the body of a request, vectors out of the body of the
- * answer. No I/O. */
+/* The wire protocol of embedding endpoints: writes request bodies and reads vectors from responses. No I/O.
+ */
 #ifndef DAYBOOK_SERVER_REMOTE_EMBEDDER_WIRE_H
 #define DAYBOOK_SERVER_REMOTE_EMBEDDER_WIRE_H
 
@@ -10,33 +10,33 @@ struct embedder_wire_request {
     const char *model;
     const char *const *texts;
     size_t count;
-    size_t most_bytes; /* a longer text is cut */
-    size_t shorten_to; /* the dimension to ask for; 0: that of the model */
+    size_t most_bytes; /* longer texts are truncated */
+    size_t shorten_to; /* the dimension to request; 0: the model's own */
 };
 void embedder_wire_write(struct buf *body, const struct embedder_wire_request *request);
 
 enum embedder_wire_fault {
     EMBEDDINGS_OK,
     EMBEDDINGS_NOT_JSON,
-    EMBEDDINGS_NUMBER,    /* more vectors than texts, or fewer, or one twice */
-    EMBEDDINGS_DIMENSION, /* a vector of another length */
-    EMBEDDINGS_VECTOR,    /* one of zeros, or with something that is no finite number */
+    EMBEDDINGS_NUMBER,    /* too many or too few vectors, or a duplicate */
+    EMBEDDINGS_DIMENSION, /* a vector of the wrong length */
+    EMBEDDINGS_VECTOR,    /* a zero vector, or a value that is not a finite number */
 };
-extern const char *const embedder_wire_faults[]; /* in words */
+extern const char *const embedder_wire_faults[]; /* messages */
 
-/* Reads one vector after the other, so that whoever reads can let others work in between. */
+/* Reads one vector at a time, so that the caller can yield in between. */
 struct embedder_wire {
     struct json_reader r;
     size_t count, dim;
-    float *out; /* count * dim: each vector at the place of its text, with length 1 */
+    float *out; /* count * dim: unit vectors in the order of the texts */
     bool *seen;
     size_t found;
-    bool inside; /* of the list of vectors */
+    bool inside; /* the list of vectors */
     enum embedder_wire_fault fault;
 };
-/* `body` is overwritten and must have a NUL behind it. */
+/* Overwrites `body`, which must be NUL-terminated. */
 void embedder_wire_begin(struct embedder_wire *w, char *body, size_t len, struct arena *arena);
-/* False: it is done, well or (`fault`) not. */
+/* Returns false at the end or after an error (see `fault`). */
 bool embedder_wire_next(struct embedder_wire *w);
 
 #endif

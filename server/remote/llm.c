@@ -1,4 +1,4 @@
-/* The language model of the configuration: one question, one answer. */
+/* The configured language model: one prompt, one answer. */
 #include "server/remote/llm.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "server/remote/retry.h"
 #include "server/remote/url.h"
 
-enum { MOST_HEADERS = 4 };
+enum { MAX_HEADERS = 4 };
 
 static const struct retry_policy policy = { .tries = 6, .first_ms = 500, .most_ms = 20000 };
 
@@ -21,7 +21,7 @@ struct llm {
     const struct llm_wire *wire;
     struct llm_options options;
     const char *url, *host, *name;
-    const char *headers[MOST_HEADERS];
+    const char *headers[MAX_HEADERS];
     struct prices prices;
 };
 
@@ -34,7 +34,7 @@ static void set_headers(struct llm *m, const char *key)
         m->headers[n++] = *h;
 }
 
-/* The price of the model that the configuration names is a row like those of the others. */
+/* Adds the price of the default model to the table. */
 static void set_prices(struct llm *m, const struct config *config)
 {
     const char *wrong;
@@ -58,7 +58,7 @@ struct llm *llm_open(const struct loop *l)
     m->host = url_host(&m->arena, m->url);
     m->name = config->model_name;
     m->options.temperature = strcmp(config->model_temperature, "none") ? config->model_temperature : NULL;
-    /* Their newer models refuse the name that all others know. */
+    /* OpenAI's newer models reject the common name. */
     m->options.tokens_name = strcmp(m->host, "api.openai.com") == 0 ? "max_completion_tokens" : "max_tokens";
     set_headers(m, config->model_key);
     set_prices(m, config);
@@ -80,27 +80,27 @@ bool llm_configured(const struct loop *l)
 
 /* ---- answers ---- */
 
-static const char *times(struct task *t, int tries)
+static const char *tries_text(struct task *t, int tries)
 {
-    return tries == 1 ? "" : arena_fmt(t->arena, ", %d times", tries);
+    return tries == 1 ? "" : arena_fmt(t->arena, ", %d tries_text", tries);
 }
 
-static enum err unanswered(struct task *t, const struct remote_answer *r, int tries)
+static enum err no_answer(struct task *t, const struct remote_answer *r, int tries)
 {
     if (r->outcome == REMOTE_TIMEOUT)
         return problem_set(t->problem, ERR_MODEL_TIMEOUT, "there was no answer within %lld ms",
                            (long long)t->loop->config->model_timeout_ms);
-    return problem_set(t->problem, ERR_MODEL_FAILED, "%s%s", r->why, times(t, tries));
+    return problem_set(t->problem, ERR_MODEL_FAILED, "%s%s", r->why, tries_text(t, tries));
 }
 
-static enum err refused(struct task *t, const struct remote_answer *r, const struct llm_reading *reading,
-                        int tries)
+static enum err error_status(struct task *t, const struct remote_answer *r, const struct llm_reading *reading,
+                             int tries)
 {
     const char *wait = r->retry_after_ms < 0 ? ""
                                              : arena_fmt(t->arena, " and asks to wait %lld s",
                                                          (long long)r->retry_after_ms / 1000);
     return problem_set(t->problem, ERR_MODEL_FAILED, "it answered %d%s%s%s%s", r->status,
-                       reading->error ? " " : "", reading->error ? reading->error : "", times(t, tries),
+                       reading->error ? " " : "", reading->error ? reading->error : "", tries_text(t, tries),
                        wait);
 }
 
@@ -116,15 +116,15 @@ static const char *cost_text(struct task *t, const struct llm *m, const char *as
     return decimal_is_valid(cost) ? arena_text(t->arena, text) : NULL;
 }
 
-static enum err understand(struct task *t, const struct llm *m, const struct remote_answer *r, int tries,
-                           struct llm_answer *answer)
+static enum err read_answer(struct task *t, const struct llm *m, const struct remote_answer *r, int tries,
+                            struct llm_answer *answer)
 {
     struct llm_reading reading;
     if (r->outcome != REMOTE_ANSWERED)
-        return unanswered(t, r, tries);
+        return no_answer(t, r, tries);
     bool valid = llm_wire_read(r->body, r->len, t->arena, &reading);
     if (r->status < 200 || r->status > 299)
-        return refused(t, r, &reading, tries);
+        return error_status(t, r, &reading, tries);
     if (!valid)
         return problem_set(t->problem, ERR_MODEL_FAILED, "it answered %d with something else than JSON",
                            r->status);
@@ -141,7 +141,7 @@ static enum err understand(struct task *t, const struct llm *m, const struct rem
     return OK;
 }
 
-/* ---- the question ---- */
+/* ---- requests ---- */
 
 static enum err ask(struct task *t, const struct llm *m, const struct llm_question *question,
                     struct llm_answer *answer, int *tries)
@@ -158,7 +158,7 @@ static enum err ask(struct task *t, const struct llm *m, const struct llm_questi
     struct remote_answer r;
     TRY(retry_post(t, &request, &policy, &r, tries));
     *answer = (struct llm_answer){ .model = question->model };
-    return understand(t, m, &r, *tries, answer);
+    return read_answer(t, m, &r, *tries, answer);
 }
 
 static void account(struct task *t, const struct llm *m, enum err err, int tries, int64_t us,
@@ -189,11 +189,11 @@ enum err llm_ask(struct task *t, const struct llm_question *question, struct llm
         return problem_set(t->problem, ERR_MODEL_NOT_CONFIGURED,
                            "the service was started without --model-api");
     struct llm_question q = *question;
-    int64_t most = t->loop->config->model_max_tokens, started_us = loop_clock_us();
+    int64_t limit = t->loop->config->model_max_tokens, started_us = loop_clock_us();
     if (!q.model)
         q.model = m->name;
-    if (q.max_tokens < 1 || q.max_tokens > most)
-        q.max_tokens = most;
+    if (q.max_tokens < 1 || q.max_tokens > limit)
+        q.max_tokens = limit;
     int tries = 0;
     enum err err = ask(t, m, &q, answer, &tries);
     account(t, m, err, tries, loop_clock_us() - started_us, answer);

@@ -6,7 +6,7 @@
 
 #include "server/json/reader.h"
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static void put_text(struct buf *b, const char *key, const char *text)
 {
@@ -33,7 +33,7 @@ static void put_message(struct buf *b, const char *role, const char *text)
     buf_char(b, '}');
 }
 
-/* The system prompt is the same from question to question as far as it can be: their cache holds it. */
+/* Marks the system prompt for the provider's prompt cache, because it rarely changes. */
 static void anthropic(struct buf *b, const struct llm_question *q, const struct llm_options *o)
 {
     buf_char(b, '{');
@@ -88,7 +88,7 @@ static bool is(const char *name, const char *other)
     return name && strcmp(name, other) == 0;
 }
 
-/* A word that can be shown: anything else may hold what they were sent. */
+/* Accepts only a short identifier; other error texts may echo the prompt. */
 static const char *plain_word(const char *text)
 {
     size_t len = text ? strlen(text) : 0;
@@ -120,7 +120,7 @@ static void read_usage(struct json_reader *r, struct llm_reading *out)
 
 static void read_error(struct json_reader *r, struct llm_reading *out)
 {
-    if (!reader_object(r)) /* some say "error": null */
+    if (!reader_object(r)) /* some send "error": null */
         return;
     out->error = "error";
     for (const char *name; (name = reader_name(r));) {
@@ -130,7 +130,7 @@ static void read_error(struct json_reader *r, struct llm_reading *out)
     }
 }
 
-/* Adds one piece; an answer may be made of several. One that says nothing is an answer too. */
+/* Appends a part of the answer. An empty text still counts as an answer. */
 static void add_text(struct buf *all, const char *text)
 {
     if (!text)
@@ -139,7 +139,7 @@ static void add_text(struct buf *all, const char *text)
     buf_text(all, text);
 }
 
-/* A text, or [{"type":"text","text":"…"}, …]; what it thought is not what it says. */
+/* A text, or [{"type":"text","text":"…"}, …]. Skips other types, such as thinking. */
 static void read_content(struct json_reader *r, struct buf *all)
 {
     if (reader_peek(r) != '[') {
@@ -176,7 +176,7 @@ static void read_message(struct json_reader *r, struct buf *all)
     }
 }
 
-/* OpenAI: [{"message":{"content":"…"},"finish_reason":"stop"}]; one was asked for. */
+/* OpenAI: [{"message":{"content":"…"},"finish_reason":"stop"}]. We request one choice. */
 static void read_choices(struct json_reader *r, struct buf *all, struct llm_reading *out)
 {
     if (!reader_list(r))

@@ -1,4 +1,4 @@
-/* What models cost: the price table of the configuration. */
+/* The price table of models, from the settings. */
 #include "server/remote/prices.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ const struct price *prices_find(const struct prices *prices, const char *model)
     return NULL;
 }
 
-/* Takes the row apart, where it stands. Names of models have slashes, and some have an equals sign. */
+/* Splits the row in place. Model names may contain slashes, and some contain an equals sign. */
 static bool read_row(char *row, struct price *out)
 {
     char *amounts = strrchr(row, '=');

@@ -1,4 +1,4 @@
-/* What models cost: the price table of the configuration. */
+/* The price table of models, from the settings. */
 #ifndef DAYBOOK_SERVER_REMOTE_PRICES_H
 #define DAYBOOK_SERVER_REMOTE_PRICES_H
 
@@ -9,7 +9,7 @@
 
 enum { PRICE_MOST = 1000000 };
 
-/* In USD for a million tokens. */
+/* In USD per million tokens. */
 struct price {
     const char *model;
     struct decimal in, out;
@@ -20,14 +20,14 @@ struct prices {
     size_t count;
 };
 
-/* A number from 0 to `most`, as JSON writes it. */
+/* Parses a JSON number from 0 to `most`. */
 bool price_amount(const char *text, int64_t most, struct decimal *out);
 
-/* Reads "NAME=INPUT/OUTPUT,NAME=INPUT/OUTPUT". A name may hold whatever a model's may, but no comma. There is
- * room for one more. False: `wrong` is the part that is not of that form, or that names a model again. */
+/* Parses "NAME=INPUT/OUTPUT,NAME=INPUT/OUTPUT". A name may contain anything but a comma. Leaves room for one
+ * more item. False: *wrong is the invalid part, or a repeated model. */
 bool prices_read(struct arena *arena, const char *text, struct prices *out, const char **wrong);
 
-/* NULL: there is none of that model. */
+/* NULL: the model has no price. */
 const struct price *prices_find(const struct prices *prices, const char *model);
 
 #endif

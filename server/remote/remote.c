@@ -1,4 +1,4 @@
-/* Requests to other servers, on the event loop, by libcurl. */
+/* HTTP requests to other servers on the event loop, with libcurl. */
 #include "server/remote/remote.h"
 
 #include <curl/curl.h>
@@ -9,10 +9,10 @@
 enum {
     CONNECT_MS = 10000,
     EVENTS_A_TURN = 64,
-    MOST_IDLE = 64, /* connections kept for the next request */
+    MAX_IDLE = 64, /* idle connections for reuse */
 };
 
-/* Something that a task waits for, so that closing can end it. */
+/* A wait of a task, listed so that remote_close can cancel it. */
 struct pending {
     struct task_wait wait;
     struct remote *remote;
@@ -22,14 +22,14 @@ struct pending {
 struct remote {
     struct loop *loop;
     CURLM *multi;
-    /* libcurl's descriptors have an epoll of their own, which the loop watches: they come and go, and their
-     * numbers with them, before the loop has told of all that it saw in a turn. */
+    /* libcurl's descriptors have their own epoll, which the loop watches. libcurl may close a descriptor and
+     * get the same number again within a turn, while the loop still has events of the old one. */
     struct watch watch;
     struct timer timer;
     struct pending *first;
     bool closing;
     uint32_t random;
-    const char *ca_file; /* NULL: that of the system */
+    const char *ca_file; /* NULL: the system's default */
 };
 
 struct transfer {
@@ -46,7 +46,7 @@ struct pause {
     struct timer timer;
 };
 
-/* ---- what is waited for ---- */
+/* ---- waits ---- */
 
 static enum err wait_for(struct task *t, struct pending *p,
                          bool (*give_up)(struct task_wait *w, enum err *why, bool even_writes))
@@ -130,7 +130,7 @@ static void prepare(struct transfer *t, const struct remote *r, const struct rem
     CURL *e = t->easy;
     add_header(t, "Content-Type: application/json");
     add_header(t, "Accept: application/json");
-    add_header(t, "Expect:"); /* the body is not held back for a second */
+    add_header(t, "Expect:"); /* no 100-continue: it would delay the body by a second */
     for (const char *const *h = request->headers; h && *h; h++)
         add_header(t, *h);
     curl_easy_setopt(e, CURLOPT_URL, request->url);
@@ -146,18 +146,18 @@ static void prepare(struct transfer *t, const struct remote *r, const struct rem
     if (r->ca_file)
         curl_easy_setopt(e, CURLOPT_CAINFO, r->ca_file);
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L); /* a name that is still looked up holds up nobody */
+    curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L); /* do not wait for a pending name lookup at close */
     curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)request->limit_ms);
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)(request->limit_ms < CONNECT_MS ? request->limit_ms : CONNECT_MS));
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L); /* a model thinks long, and says nothing meanwhile */
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L); /* a model may be silent for a long time */
     curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)REMOTE_MOST_BYTES);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
     curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(e, CURLOPT_PRIVATE, t);
 }
 
-/* What libcurl found, as the caller cares for it; any other code is REMOTE_BROKEN. */
+/* libcurl's codes as outcomes. All others are REMOTE_BROKEN. */
 static const struct {
     CURLcode code;
     enum remote_outcome outcome;
@@ -177,7 +177,7 @@ static const struct {
 
 static enum remote_outcome outcome_of(const struct transfer *t)
 {
-    curl_off_t ready_us = 0; /* when the request could be sent; 0: never */
+    curl_off_t ready_us = 0; /* when the connection was ready; 0: never */
     curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &ready_us);
     if (t->too_large)
         return REMOTE_TOO_LARGE;
@@ -189,7 +189,7 @@ static enum remote_outcome outcome_of(const struct transfer *t)
     return REMOTE_BROKEN;
 }
 
-static void conclude(struct transfer *t, struct remote_answer *answer)
+static void read_result(struct transfer *t, struct remote_answer *answer)
 {
     long status = 0;
     curl_off_t retry_after_s = 0;
@@ -199,7 +199,7 @@ static void conclude(struct transfer *t, struct remote_answer *answer)
         .outcome = outcome_of(t),
         .status = (int)status,
         .retry_after_ms = retry_after_s > 0 ? (int64_t)retry_after_s * 1000 : -1,
-        .why = t->too_large ? "the answer is too large" : curl_easy_strerror(t->code),
+        .why = t->too_large ? "the response is too large" : curl_easy_strerror(t->code),
     };
     buf_string(&t->body);
     answer->body = t->body.data;
@@ -229,7 +229,7 @@ enum err remote_post(struct task *t, const struct remote_request *request, struc
     curl_multi_add_handle(r->multi, transfer.easy);
     enum err err = wait_for(t, &transfer.pending, transfer_give_up);
     if (err == OK)
-        conclude(&transfer, answer);
+        read_result(&transfer, answer);
     curl_easy_cleanup(transfer.easy);
     curl_slist_free_all(transfer.headers);
     return err;
@@ -237,7 +237,7 @@ enum err remote_post(struct task *t, const struct remote_request *request, struc
 
 /* ---- on the loop ---- */
 
-/* Outside of libcurl's callbacks: whoever is woken may ask again at once. */
+/* Must run outside of libcurl's callbacks, because a woken task may start a new request at once. */
 static void wake_finished(struct remote *r)
 {
     CURLMsg *message;
@@ -281,12 +281,12 @@ static int set_timer(CURLM *multi, long ms, void *user)
     if (ms < 0)
         loop_timer_off(r->loop, &r->timer);
     else
-        loop_timer(r->loop, &r->timer, ms ? (int64_t)ms * 1000 : 1); /* at once, but in the next turn */
+        loop_timer(r->loop, &r->timer, ms ? (int64_t)ms * 1000 : 1); /* 0 means now: fire in the next turn */
     return 0;
 }
 
-/* A descriptor that was closed and opened again looks new to the kernel and old to libcurl, or the other way
- * round: both ways are tried. */
+/* After a descriptor was closed and reopened, the kernel and libcurl may disagree on whether it is
+ * registered. So try both operations. */
 static int set_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *known)
 {
     (void)easy;
@@ -331,14 +331,13 @@ struct remote *remote_open(struct loop *loop)
         free(r);
         return NULL;
     }
-    const char *ca_file =
-        getenv("SSL_CERT_FILE"); /* as the curl command does, for authorities of one's own */
+    const char *ca_file = getenv("SSL_CERT_FILE"); /* like the curl command, for private CAs */
     r->ca_file = ca_file && *ca_file ? ca_file : NULL;
     curl_multi_setopt(r->multi, CURLMOPT_SOCKETFUNCTION, set_socket);
     curl_multi_setopt(r->multi, CURLMOPT_SOCKETDATA, r);
     curl_multi_setopt(r->multi, CURLMOPT_TIMERFUNCTION, set_timer);
     curl_multi_setopt(r->multi, CURLMOPT_TIMERDATA, r);
-    curl_multi_setopt(r->multi, CURLMOPT_MAXCONNECTS, (long)MOST_IDLE);
+    curl_multi_setopt(r->multi, CURLMOPT_MAXCONNECTS, (long)MAX_IDLE);
     loop_watch(loop, &r->watch, EPOLLIN);
     return r;
 }

@@ -1,5 +1,4 @@
-/* Requests to other servers, on the event loop: one is sent, its answer is waited for. The only place that
- * names curl_*. */
+/* HTTP requests to other servers on the event loop. Only server/remote uses libcurl. */
 #ifndef DAYBOOK_SERVER_REMOTE_REMOTE_H
 #define DAYBOOK_SERVER_REMOTE_REMOTE_H
 
@@ -7,11 +6,11 @@
 
 enum remote_outcome {
     REMOTE_ANSWERED,
-    REMOTE_UNREACHABLE, /* no connection: refused, no such host, not in time */
-    REMOTE_LOST,        /* the connection ended before the answer did */
-    REMOTE_TIMEOUT,     /* connected, but not answered in time */
+    REMOTE_UNREACHABLE, /* no connection: refused, unknown host, or time-out */
+    REMOTE_LOST,        /* the connection closed before the response was complete */
+    REMOTE_TIMEOUT,     /* connected, but no complete response in time */
     REMOTE_TOO_LARGE,   /* more than REMOTE_MOST_BYTES */
-    REMOTE_BROKEN,      /* not HTTP, or not the server that its certificate should name */
+    REMOTE_BROKEN,      /* not HTTP, or an invalid certificate */
 };
 
 enum { REMOTE_MOST_BYTES = 8 << 20 };
@@ -21,33 +20,33 @@ struct remote_request {
     const char *const *headers; /* "Name: value", NULL-terminated; the content type is always JSON */
     const char *body;
     size_t body_len;
-    int64_t limit_ms;    /* from here to the end of the answer */
-    struct arena *arena; /* that takes the answer; NULL: the task's */
+    int64_t limit_ms;    /* until the response is complete */
+    struct arena *arena; /* for the response; NULL: the task's arena */
 };
 
 struct remote_answer {
     enum remote_outcome outcome;
-    int status; /* the rest is for REMOTE_ANSWERED */
-    char *body; /* with a NUL behind it */
+    int status; /* for REMOTE_ANSWERED, like the members below */
+    char *body; /* NUL-terminated */
     size_t len;
-    int64_t retry_after_ms; /* -1: it does not say */
-    const char *why;        /* for the others: a few words */
+    int64_t retry_after_ms; /* -1: no such header */
+    const char *why;        /* for all other outcomes: the reason */
 };
 
-/* For the process, before the first loop and after the last. */
+/* Once per process, before the first loop starts and after the last one ends. */
 bool remote_setup(void);
 void remote_teardown(void);
 
-/* For each loop. Closing ends what still waits. */
+/* One per loop. Closing cancels all waits. */
 struct remote *remote_open(struct loop *loop);
 void remote_close(struct remote *r);
 
-/* OK: `answer` says what came of it. Any other: why the task may not wait any longer. */
+/* OK: `answer` holds the outcome. Any other result: the reason of a cancellation. */
 enum err remote_post(struct task *t, const struct remote_request *request,
                      struct remote_answer *answer) must_check;
-/* Waits for nothing but time. */
+/* Sleeps. */
 enum err remote_pause(struct task *t, int64_t ms) must_check;
-/* For jitter. */
+/* Pseudo-random, for jitter only. */
 uint32_t remote_random(struct remote *r);
 
 #endif

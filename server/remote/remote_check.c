@@ -1,4 +1,4 @@
-/* The settings of language models and embedding endpoints, checked together at start. */
+/* Checks the settings of language models and embedding endpoints at start. */
 #include "server/remote/remote_check.h"
 
 #include <string.h>
@@ -9,21 +9,21 @@
 #include "server/remote/prices.h"
 #include "server/remote/url.h"
 
-enum { KEY_MOST = 4096, NAME_MOST = 100 };
+enum { MAX_KEY_BYTES = 4096, MAX_NAME_BYTES = 100 };
 
-/* It becomes a header. */
+/* The key must be valid in a header. */
 static bool is_key(const char *key)
 {
     for (const char *p = key; *p; p++)
         if (*p <= ' ' || *p > '~')
             return false;
-    return strlen(key) <= KEY_MOST;
+    return strlen(key) <= MAX_KEY_BYTES;
 }
 
 static bool is_name(const char *name)
 {
     size_t len = strlen(name);
-    if (!len || len > NAME_MOST || utf8_check(name, len) != len)
+    if (!len || len > MAX_NAME_BYTES || utf8_check(name, len) != len)
         return false;
     for (const char *p = name; *p;)
         if (utf8_is_control(utf8_next(&p)))
@@ -74,15 +74,16 @@ static bool check_prices(const struct config *c)
             "\"%s\" is not",
             PRICE_MOST, wrong);
     else if (!are_names(&prices))
-        good = log_failure("--model-prices must name models, each with at most %d characters", NAME_MOST);
+        good =
+            log_failure("--model-prices must name models, each with at most %d characters", MAX_NAME_BYTES);
     else if (c->model_price_input[0] && prices_find(&prices, c->model_name))
         good = log_failure("--model-prices has a price of %s, and so has --model-price-input", c->model_name);
     arena_release(&arena);
     return good;
 }
 
-/* What says nothing without the setting that it belongs to is a mistake, not a wish. */
-static bool check_alone(const char *needed, const char *option, const char *value)
+/* An option without the option that it depends on is an error. */
+static bool check_unused(const char *needed, const char *option, const char *value)
 {
     return !value[0] || log_failure("%s is given without %s", option, needed);
 }
@@ -90,15 +91,15 @@ static bool check_alone(const char *needed, const char *option, const char *valu
 static bool check_model(const struct config *c)
 {
     if (!c->model_api[0])
-        return check_alone("--model-api", "--model-url", c->model_url) &&
-               check_alone("--model-api", "--model-key", c->model_key) &&
-               check_alone("--model-api", "--model-name", c->model_name) &&
-               check_alone("--model-api", "--model-price-input", c->model_price_input) &&
-               check_alone("--model-api", "--model-price-output", c->model_price_output) &&
-               check_alone("--model-api", "--model-prices", c->model_prices);
+        return check_unused("--model-api", "--model-url", c->model_url) &&
+               check_unused("--model-api", "--model-key", c->model_key) &&
+               check_unused("--model-api", "--model-name", c->model_name) &&
+               check_unused("--model-api", "--model-price-input", c->model_price_input) &&
+               check_unused("--model-api", "--model-price-output", c->model_price_output) &&
+               check_unused("--model-api", "--model-prices", c->model_prices);
     if (!is_name(c->model_name))
         return log_failure("--model-api %s needs --model-name, of at most %d characters", c->model_api,
-                           NAME_MOST);
+                           MAX_NAME_BYTES);
     if (!c->model_key[0] && !c->model_url[0])
         return log_failure("--model-api %s needs --model-key, or a --model-url that takes none",
                            c->model_api);
@@ -115,11 +116,12 @@ static bool check_model(const struct config *c)
 static bool check_embedding(const struct config *c)
 {
     if (!c->embedding_url[0])
-        return check_alone("--embedding-url", "--embedding-key", c->embedding_key) &&
-               check_alone("--embedding-url", "--embedding-model", c->embedding_model) &&
-               check_alone("--embedding-url", "--embedding-dimension", c->embedding_dimension ? "1" : "");
+        return check_unused("--embedding-url", "--embedding-key", c->embedding_key) &&
+               check_unused("--embedding-url", "--embedding-model", c->embedding_model) &&
+               check_unused("--embedding-url", "--embedding-dimension", c->embedding_dimension ? "1" : "");
     if (!is_name(c->embedding_model))
-        return log_failure("--embedding-url needs --embedding-model, of at most %d characters", NAME_MOST);
+        return log_failure("--embedding-url needs --embedding-model, of at most %d characters",
+                           MAX_NAME_BYTES);
     if (strcmp(c->embedding_model, EMBED_MODEL) == 0)
         return log_failure("--embedding-model %s is the name of the built-in embedder", EMBED_MODEL);
     if (!c->embedding_dimension)
@@ -134,7 +136,7 @@ bool remote_check(const struct config *c)
     return check_model(c) && check_embedding(c);
 }
 
-bool remote_wanted(const struct config *c)
+bool remote_is_configured(const struct config *c)
 {
     return c->model_api[0] || c->embedding_url[0];
 }

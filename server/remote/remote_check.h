@@ -1,12 +1,12 @@
-/* The settings of language models and embedding endpoints, checked together at start. */
+/* Checks the settings of language models and embedding endpoints at start. */
 #ifndef DAYBOOK_SERVER_REMOTE_REMOTE_CHECK_H
 #define DAYBOOK_SERVER_REMOTE_REMOTE_CHECK_H
 
 #include "server/config.h"
 
-/* False: one line about the first bad one was printed on stderr. Keys are never shown. */
+/* False: one line about the first invalid setting was printed on stderr. Keys are never printed. */
 bool remote_check(const struct config *c);
-/* Whether another server may be asked at all. */
-bool remote_wanted(const struct config *c);
+/* Whether a model or an endpoint is configured. */
+bool remote_is_configured(const struct config *c);
 
 #endif

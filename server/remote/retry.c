@@ -1,9 +1,9 @@
-/* Requests to other servers that are repeated while that may help. */
+/* Requests to other servers, with retries. */
 #include "server/remote/retry.h"
 
-enum { LEAST_TRY_MS = 50 }; /* with less time than this, a try is none */
+enum { MIN_TRY_MS = 50 }; /* do not start a try with less time than this */
 
-static bool may_help(const struct remote_answer *a)
+static bool is_retryable(const struct remote_answer *a)
 {
     switch (a->outcome) {
     case REMOTE_ANSWERED:
@@ -22,18 +22,18 @@ static bool may_help(const struct remote_answer *a)
 int64_t retry_pause_ms(const struct retry_policy *policy, const struct remote_answer *answer, int tries,
                        int64_t left_ms, uint32_t random)
 {
-    if (tries >= policy->tries || !may_help(answer))
+    if (tries >= policy->tries || !is_retryable(answer))
         return -1;
     int64_t pause = policy->first_ms;
     for (int i = 1; i < tries && pause < policy->most_ms; i++)
         pause *= 2;
     if (pause > policy->most_ms)
         pause = policy->most_ms;
-    /* Half of it is left to chance, so that those who failed together do not come back together. */
+    /* Half of the pause is random, so that clients that failed together do not retry together. */
     int64_t jitter = (int64_t)((uint64_t)(pause - pause / 2) * random >> 32);
-    int64_t asked = answer->outcome == REMOTE_ANSWERED ? answer->retry_after_ms : -1;
-    pause = (asked > pause / 2 ? asked : pause / 2) + jitter;
-    return pause + LEAST_TRY_MS <= left_ms ? pause : -1;
+    int64_t retry_after_ms = answer->outcome == REMOTE_ANSWERED ? answer->retry_after_ms : -1;
+    pause = (retry_after_ms > pause / 2 ? retry_after_ms : pause / 2) + jitter;
+    return pause + MIN_TRY_MS <= left_ms ? pause : -1;
 }
 
 enum err retry_post(struct task *t, const struct remote_request *request, const struct retry_policy *policy,
@@ -50,6 +50,6 @@ enum err retry_post(struct task *t, const struct remote_request *request, const 
         TRY(remote_pause(t, pause_ms));
         once.limit_ms = (until_us - loop_clock_us()) / 1000;
         if (once.limit_ms < 1)
-            once.limit_ms = 1; /* 0 would be without a limit */
+            once.limit_ms = 1; /* 0 would mean no limit */
     }
 }

@@ -1,4 +1,4 @@
-/* Addresses of other servers, as the settings give them. */
+/* URLs of other servers from the settings. */
 #include "server/remote/url.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 
 enum { URL_MOST = 2000 };
 
-/* What follows "https://", or NULL. */
+/* The part after "https://", or NULL. */
 static const char *after_scheme(const char *url)
 {
     static const char *const schemes[] = { "http://", "https://" };

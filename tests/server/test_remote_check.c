@@ -37,7 +37,7 @@ static void refused(const char *words, const char *expected)
 START_TEST(without_any_nothing_is_wanted)
 {
     ck_assert(check(""));
-    ck_assert(!remote_wanted(&config));
+    ck_assert(!remote_is_configured(&config));
 }
 END_TEST
 
@@ -56,7 +56,7 @@ START_TEST(what_is_needed_is_enough)
     };
     for (size_t i = 0; i < sizeof enough / sizeof *enough; i++) {
         ck_assert_msg(check(enough[i]), "refused: %s", enough[i]);
-        ck_assert(remote_wanted(&config));
+        ck_assert(remote_is_configured(&config));
     }
 }
 END_TEST

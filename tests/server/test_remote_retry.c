@@ -94,7 +94,7 @@ START_TEST(three_failures_in_a_row_open_it_and_a_success_in_between_does_not)
         ck_assert(breaker_enter(&b, 0));
         ck_assert_int_eq(breaker_failure(&b, 0), i == 2);
     }
-    ck_assert(!breaker_lets_in(&b, 0));
+    ck_assert(!breaker_allows(&b, 0));
     ck_assert(!breaker_enter(&b, SECOND - 1));
 }
 END_TEST
