@@ -175,12 +175,12 @@ static const struct setting *find(const char *word, const char **value)
 static bool read_arguments(struct config *c, int *argc, char **argv)
 {
     bool url = false, data = false;
-    int kept = 1;
+    int remaining = 1;
     for (int i = 1; i < *argc; i++) {
         const char *value;
         const struct setting *s = find(argv[i], &value);
         if (!s) {
-            argv[kept++] = argv[i];
+            argv[remaining++] = argv[i];
             continue;
         }
         char name[NAME_SIZE];
@@ -196,8 +196,8 @@ static bool read_arguments(struct config *c, int *argc, char **argv)
         url = url || s->offset == offsetof(struct config, database_url);
         data = data || s->offset == offsetof(struct config, data);
     }
-    argv[kept] = NULL;
-    *argc = kept;
+    argv[remaining] = NULL;
+    *argc = remaining;
     if (url && data)
         return log_failure("--database-url and --data exclude each other: give one of them");
     /* The command line overrides the environment, so --data also overrides DAYBOOK_DATABASE_URL. */

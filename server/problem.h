@@ -28,7 +28,7 @@ struct bad_field {
 struct problem {
     struct arena *arena;
     const char *about;  /* the name of the faulty input; NULL: "body" */
-    const char *detail; /* NULL: the title says enough */
+    const char *detail; /* NULL: the title is enough */
     struct bad_field *first, *last;
     int count;
 };

@@ -139,7 +139,7 @@ static enum err ask(struct task *t, struct batch *b, enum verdict *verdict)
     return err;
 }
 
-/* Tells the breaker, and the operator when that changes something. */
+/* Reports the outcome to the breaker, and logs failures and state changes. */
 static void report_outcome(struct task *t, const struct batch *b, enum verdict verdict)
 {
     struct remote_embedder *e = t->loop->embedder;

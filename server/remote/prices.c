@@ -26,7 +26,7 @@ static bool read_row(char *row, struct price *out)
         return false;
     *amounts++ = *slash++ = '\0';
     out->model = row;
-    return price_amount(amounts, PRICE_MOST, &out->in) && price_amount(slash, PRICE_MOST, &out->out);
+    return price_amount(amounts, PRICE_MAX, &out->in) && price_amount(slash, PRICE_MAX, &out->out);
 }
 
 bool prices_read(struct arena *arena, const char *text, struct prices *out, const char **wrong)

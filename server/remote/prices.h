@@ -7,7 +7,7 @@
 #include "core/base/arena.h"
 #include "core/base/decimal.h"
 
-enum { PRICE_MOST = 1000000 };
+enum { PRICE_MAX = 1000000 };
 
 /* In USD per million tokens. */
 struct price {

@@ -109,7 +109,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
 {
     struct transfer *t = user;
     size_t len = size * count;
-    if (t->body.len + len > REMOTE_MOST_BYTES) {
+    if (t->body.len + len > REMOTE_MAX_BYTES) {
         t->too_large = true;
         return CURL_WRITEFUNC_ERROR;
     }
@@ -151,7 +151,7 @@ static void prepare(struct transfer *t, const struct remote *r, const struct rem
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)(request->limit_ms < CONNECT_MS ? request->limit_ms : CONNECT_MS));
     curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L); /* a model may be silent for a long time */
-    curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)REMOTE_MOST_BYTES);
+    curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)REMOTE_MAX_BYTES);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
     curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(e, CURLOPT_PRIVATE, t);

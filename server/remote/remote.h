@@ -9,11 +9,11 @@ enum remote_outcome {
     REMOTE_UNREACHABLE, /* no connection: refused, unknown host, or time-out */
     REMOTE_LOST,        /* the connection closed before the response was complete */
     REMOTE_TIMEOUT,     /* connected, but no complete response in time */
-    REMOTE_TOO_LARGE,   /* more than REMOTE_MOST_BYTES */
+    REMOTE_TOO_LARGE,   /* more than REMOTE_MAX_BYTES */
     REMOTE_BROKEN,      /* not HTTP, or an invalid certificate */
 };
 
-enum { REMOTE_MOST_BYTES = 8 << 20 };
+enum { REMOTE_MAX_BYTES = 8 << 20 };
 
 struct remote_request {
     const char *url;            /* http or https; redirects are not followed */

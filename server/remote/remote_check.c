@@ -50,8 +50,8 @@ static bool check_key(const char *option, const char *key)
 
 static bool check_price(const char *option, const char *price)
 {
-    return !price[0] || is_amount(price, PRICE_MOST) ||
-           log_failure("%s must be a number from 0 to %d, not \"%s\"", option, PRICE_MOST, price);
+    return !price[0] || is_amount(price, PRICE_MAX) ||
+           log_failure("%s must be a number from 0 to %d, not \"%s\"", option, PRICE_MAX, price);
 }
 
 static bool are_names(const struct prices *prices)
@@ -72,7 +72,7 @@ static bool check_prices(const struct config *c)
         good = log_failure(
             "--model-prices must be NAME=INPUT/OUTPUT for each model once, with prices from 0 to %d: "
             "\"%s\" is not",
-            PRICE_MOST, wrong);
+            PRICE_MAX, wrong);
     else if (!are_names(&prices))
         good =
             log_failure("--model-prices must name models, each with at most %d characters", MAX_NAME_BYTES);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { URL_MOST = 2000 };
+enum { URL_MAX_BYTES = 2000 };
 
 /* The part after "https://", or NULL. */
 static const char *after_scheme(const char *url)
@@ -20,7 +20,7 @@ static const char *after_scheme(const char *url)
 bool url_is_valid(const char *url)
 {
     const char *host = after_scheme(url);
-    if (!host || strlen(url) > URL_MOST)
+    if (!host || strlen(url) > URL_MAX_BYTES)
         return false;
     size_t len = strcspn(host, "/?");
     if (!len || host[0] == ':' || memchr(host, '@', len))

@@ -257,7 +257,7 @@ END_TEST
 
 START_TEST(an_answer_without_an_end_is_refused_when_it_grows_too_large)
 {
-    static char endless[REMOTE_MOST_BYTES + 4096];
+    static char endless[REMOTE_MAX_BYTES + 4096];
     memset(endless, 'x', sizeof endless - 1);
     static const char head[] = "!HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
     memcpy(endless, head, sizeof head - 1);
