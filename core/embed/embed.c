@@ -1,4 +1,4 @@
-/* The built-in embedder: its file of weights, and a text as one vector. */
+/* The built-in embedder: opens the weights file, and embeds a text. */
 #include "core/embed/embed.h"
 
 #include <endian.h>
@@ -9,9 +9,9 @@
 #include "core/base/vector.h"
 #include "core/embed/embed_internal.h"
 
-_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "the weights are used where they are mapped");
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "the mapped weights are used in place");
 
-/* What the words weigh beside the encoder. */
+/* The weight of the word vectors relative to the encoder. */
 static const float WORDS_SHARE = 0.8f;
 
 enum { HEAD_BYTES = 32 };
@@ -21,9 +21,9 @@ static const uint32_t section_bytes[] = {
     EMBED_FILE(X)
 #undef X
 };
-_Static_assert(sizeof section_bytes / sizeof *section_bytes == EMBED_SECTIONS, "one pointer a section");
+_Static_assert(sizeof section_bytes / sizeof *section_bytes == EMBED_SECTIONS, "one pointer per section");
 
-/* Sections of any length: what one of their rows has. */
+/* The size of a row in the sections of variable length. */
 static const struct {
     enum embed_section section;
     uint32_t bytes;
@@ -48,9 +48,9 @@ static uint32_t read_u32(const unsigned char *at)
     return value;
 }
 
-/* ---- what a file must be like ---- */
+/* ---- checks of the file ---- */
 
-static bool head_is_right(const unsigned char *b, size_t len)
+static bool head_is_valid(const unsigned char *b, size_t len)
 {
     return (uintptr_t)b % EMBED_ALIGN == 0 && len >= HEAD_BYTES + 8 * EMBED_SECTIONS &&
            memcmp(b, "DAYEMBED", 8) == 0 && read_u32(b + 8) == EMBED_VERSION &&
@@ -71,7 +71,7 @@ static bool sections_are_inside(const unsigned char *b, size_t len, struct embed
     for (size_t i = 0; i < sizeof row_bytes / sizeof *row_bytes; i++)
         if (e->bytes[row_bytes[i].section] % row_bytes[i].bytes)
             return false;
-    return e->bytes[SECTION_SYMBOLS] / 4 < 256; /* a symbol is a byte */
+    return e->bytes[SECTION_SYMBOLS] / 4 < 256; /* symbols are bytes */
 }
 
 static bool nodes_are_inside(const struct embed *e)
@@ -107,12 +107,12 @@ static bool words_are_inside(const struct embed *e)
 bool embed_open(const void *bytes, size_t len, struct embed *e)
 {
     e->kernels = embed_kernels_best();
-    return head_is_right(bytes, len) && sections_are_inside(bytes, len, e) && nodes_are_inside(e) &&
+    return head_is_valid(bytes, len) && sections_are_inside(bytes, len, e) && nodes_are_inside(e) &&
            forms_are_inside(e, SECTION_PIECE_FORMS) && forms_are_inside(e, SECTION_WORD_FORMS) &&
            words_are_inside(e);
 }
 
-/* ---- a text ---- */
+/* ---- embedding ---- */
 
 const uint32_t *embed_form(const struct embed *e, enum embed_section which, uint32_t character, size_t *count)
 {
@@ -153,10 +153,10 @@ void embed_text(const struct embed *e, struct embed_scratch *s, const char *text
     float *words = out + EMBED_WIDTH;
     embed_encoder_run(e, s, embed_pieces_cut(e, s, text, end), out);
     embed_words(e, text, end, words);
-    if (vector_normalise(words, EMBED_WORD_DIM)) /* else they are zeros: the encoder speaks alone */
+    if (vector_normalise(words, EMBED_WORD_DIM)) /* else no word is known: all zeros */
         for (size_t i = 0; i < EMBED_WORD_DIM; i++)
             words[i] *= WORDS_SHARE;
-    if (!vector_normalise(out, EMBED_DIM)) { /* only weights that are all zero do that */
+    if (!vector_normalise(out, EMBED_DIM)) { /* only if all weights are zero */
         memset(out, 0, EMBED_DIM * sizeof *out);
         out[0] = 1;
     }

@@ -1,4 +1,4 @@
-/* The sentence encoder: pieces become one vector, through two layers of attention. */
+/* The sentence encoder: two transformer layers that turn pieces into one vector. */
 #include "core/embed/embed_internal.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 /* The sections of a layer. */
 struct layer {
     enum embed_section norm, qkv, qkv_fine, out, ffn_norm, ffn_in, ffn_out; /* qkv_fine: 0 for none */
-    size_t in; /* its width before attention; behind it, it is EMBED_WIDTH */
+    size_t in; /* input width; the output width is EMBED_WIDTH */
 };
 
 static const struct layer layers[] = {
@@ -38,8 +38,8 @@ static void norm(const struct embed *e, enum embed_section which, const float *x
     e->kernels->norm(x, rows, width, embed_section(e, which), embed_section(e, which + 1), y);
 }
 
-/* A piece where it stands: twice its vector, and waves that tell its place. */
-static void place_piece(const struct embed *e, size_t at, uint16_t piece, float *x)
+/* The input row of a piece: twice its vector plus the sinusoidal encoding of its position. */
+static void encode_piece(const struct embed *e, size_t at, uint16_t piece, float *x)
 {
     const float *timescales = embed_section(e, SECTION_TIMESCALES);
     const float scale = 2 * ((const float *)embed_section(e, SECTION_PIECE_SCALES))[piece];
@@ -68,7 +68,7 @@ static void run_layer(const struct embed *e, const struct layer *l, struct embed
 void embed_encoder_run(const struct embed *e, struct embed_scratch *s, size_t count, float out[EMBED_WIDTH])
 {
     for (size_t i = 0; i < count; i++)
-        place_piece(e, i, s->pieces[i], s->x + i * EMBED_IN);
+        encode_piece(e, i, s->pieces[i], s->x + i * EMBED_IN);
     dense(e, SECTION_WIDEN, EMBED_IN, s->x, count, s->h, EMBED_SET);
     dense(e, SECTION_WIDEN_FINE, EMBED_IN, s->x, count, s->h, EMBED_ADD);
     run_layer(e, &layers[0], s, s->x, count);

@@ -1,4 +1,4 @@
-/* What the files of the built-in embedder share. */
+/* Shared by the files of the built-in embedder. */
 #ifndef DAYBOOK_CORE_EMBED_EMBED_INTERNAL_H
 #define DAYBOOK_CORE_EMBED_EMBED_INTERNAL_H
 
@@ -6,7 +6,7 @@
 #include "core/embed/embed_kernels.h"
 
 struct embed_scratch {
-    /* the encoder: rows of pieces; a short text touches the start of each */
+    /* the encoder: one row per piece, so a short text touches only the start of each array */
     _Alignas(64) float x[EMBED_MOST_PIECES * EMBED_IN];
     float h[EMBED_MOST_PIECES * EMBED_WIDTH];
     float normed[EMBED_MOST_PIECES * EMBED_WIDTH];
@@ -14,7 +14,7 @@ struct embed_scratch {
     float mixed[EMBED_MOST_PIECES * EMBED_WIDTH];
     float shares[EMBED_MOST_PIECES];
     /* the tokenizer */
-    double best[EMBED_MOST_SYMBOLS + 1]; /* score of the best way to here */
+    double best[EMBED_MOST_SYMBOLS + 1]; /* score of the best path to this position */
     uint16_t from[EMBED_MOST_SYMBOLS + 1], next[EMBED_MOST_SYMBOLS + 1], piece[EMBED_MOST_SYMBOLS + 1];
     unsigned char symbols[EMBED_MOST_SYMBOLS];
     uint16_t pieces[EMBED_MOST_PIECES];
@@ -25,15 +25,15 @@ static inline const void *embed_section(const struct embed *e, enum embed_sectio
     return e->section[which];
 }
 
-/* The characters that stand for this one in a list of forms; NULL: it is not in the list. */
+/* The characters that replace this one according to a list of forms; NULL: not in the list. */
 const uint32_t *embed_form(const struct embed *e, enum embed_section forms, uint32_t character,
                            size_t *count);
 
-/* embed_pieces.c: the text up to `end` as pieces in s->pieces, 1 to 128 of them. */
+/* embed_pieces.c: splits the text up to `end` into 1 to 128 pieces in s->pieces, and returns their number. */
 size_t embed_pieces_cut(const struct embed *e, struct embed_scratch *s, const char *text, const char *end);
-/* embed_encoder.c: `count` pieces of s->pieces as a vector of length 1. */
+/* embed_encoder.c: encodes the first `count` of s->pieces as a vector of length 1. */
 void embed_encoder_run(const struct embed *e, struct embed_scratch *s, size_t count, float out[EMBED_WIDTH]);
-/* embed_words.c: the sum of the word vectors, by their weights; zeros when no word is known. */
+/* embed_words.c: the weighted sum of the word vectors; zeros if no word is known. */
 void embed_words(const struct embed *e, const char *text, const char *end, float out[EMBED_WORD_DIM]);
 
 #endif

@@ -1,4 +1,4 @@
-/* The arithmetic of the encoder for any processor, and the choice between it and that of newer ones. */
+/* The portable arithmetic of the encoder, and the choice of the fastest version at run time. */
 #define KERNELS embed_kernels_any
 #include "core/embed/embed_kernels_code.h"
 

@@ -1,5 +1,5 @@
-/* The arithmetic of the encoder, compiled once for each kind of processor: KERNELS names the result. The
- * vectors are the compiler's own; only the widening of int8 names instructions. */
+/* The arithmetic of the encoder, compiled once per instruction set; KERNELS is the name of the result. It
+ * uses the vector types of the compiler; only the widening of int8 needs intrinsics. */
 #include <math.h>
 #include <string.h>
 
@@ -16,10 +16,10 @@ enum { LANES = 8 };
 enum { LANES = 4 };
 #endif
 
-/* Inputs are aligned as floats are, not as vectors are. */
+/* Inputs have the alignment of floats, not of vectors. */
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
-enum { MOST_ROWS = 6, WIDE = 2 }; /* rows and vectors that are summed at once: 12 registers of 16 */
+enum { MOST_ROWS = 6, WIDE = 2 }; /* rows and vectors per block: 12 of 16 registers */
 
 #if defined __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -61,9 +61,9 @@ INLINE lanes widen(const int8_t *from)
     int four;
     memcpy(&four, from, sizeof four);
     __m128i bytes = _mm_cvtsi32_si128(four);
-    __m128i high = _mm_unpacklo_epi8(bytes, bytes); /* each byte twice, then four times: */
+    __m128i high = _mm_unpacklo_epi8(bytes, bytes); /* repeat each byte twice, then four times; */
     return (lanes)_mm_cvtepi32_ps(
-        _mm_srai_epi32(_mm_unpacklo_epi16(high, high), 24)); /* the top one signed */
+        _mm_srai_epi32(_mm_unpacklo_epi16(high, high), 24)); /* the shift keeps the top one, signed */
 #else
     return (lanes){ from[0], from[1], from[2], from[3] };
 #endif
@@ -81,7 +81,7 @@ INLINE void finish(lanes sum, const float *scale, const float *bias, float *y, e
     store(y, sum);
 }
 
-/* `count` rows by WIDE * LANES outputs; the count is a constant wherever this is called. */
+/* `count` rows by WIDE * LANES outputs. Every caller passes a constant count, so the loops unroll. */
 INLINE void block(const struct embed_dense *d, size_t output, const float *x, size_t count, float *y,
                   enum embed_then then)
 {
@@ -170,7 +170,6 @@ INLINE float dot(const float *a, const float *b, size_t n)
     return sum_of(one + two);
 }
 
-/* Numbers become shares of 1. */
 INLINE void softmax(float *x, size_t n)
 {
     float most = x[0], sum = 0;
@@ -182,7 +181,7 @@ INLINE void softmax(float *x, size_t n)
         x[i] /= sum;
 }
 
-/* y = the rows of `values`, each by its share; 4 vectors of it at a time. */
+/* y = the sum of the rows of `values`, weighted by `shares`; computes 4 vectors of y at a time. */
 INLINE void mix(const float *values, size_t stride, const float *shares, size_t rows, size_t n, float *y)
 {
     enum { AT_ONCE = 4 };

@@ -1,15 +1,15 @@
-/* A text as pieces of the encoder's vocabulary: normalised, then cut where the pieces are most likely.
+/* The tokenizer: normalises a text and splits it into the most likely pieces of the vocabulary.
  *
- * Normalised is NFKC as far as the vocabulary can see it: characters become what they stand for, a letter and
- * the mark behind it become one, and white space of any kind becomes one separator, none at the ends (as in
- * the model's training; NFKC by itself leaves line ends, which the vocabulary does not know). Not covered:
- * several marks on one letter that would have to be put in order, and characters that neither are in the
- * vocabulary nor stand for one that is; all of those are unknown with and without it. */
+ * The normalisation is NFKC, as far as it matters to the vocabulary. Compatibility characters are replaced, a
+ * letter and its combining mark are composed, and any run of white space becomes one separator, without any
+ * at the ends. (Plain NFKC keeps line ends, which the vocabulary lacks; the model was trained this way.)
+ * Several marks on one letter are not reordered, and characters without a replacement in the vocabulary are
+ * kept. Neither matters: they are unknown to the vocabulary either way. */
 #include "core/embed/embed_internal.h"
 
 #include "core/base/utf8.h"
 
-enum { SEPARATOR = 0x2581, FIRST_MARK = 0x300, NOWHERE = UINT16_MAX };
+enum { SEPARATOR = 0x2581, FIRST_MARK = 0x300, UNREACHED = UINT16_MAX };
 
 static unsigned char symbol_of(const struct embed *e, uint32_t character)
 {
@@ -25,7 +25,7 @@ static unsigned char symbol_of(const struct embed *e, uint32_t character)
     return low < count && symbols[low] == character ? (unsigned char)(low + 1) : 0;
 }
 
-/* The letter with its mark as one character, 0 when there is none. */
+/* The composed character of a letter and a mark, or 0. */
 static uint32_t composed(const struct embed *e, uint32_t letter, uint32_t mark)
 {
     const uint32_t (*rows)[3] = embed_section(e, SECTION_COMPOSED);
@@ -40,16 +40,16 @@ static uint32_t composed(const struct embed *e, uint32_t letter, uint32_t mark)
     return low < count && rows[low][0] == letter && rows[low][1] == mark ? rows[low][2] : 0;
 }
 
-/* Symbols being written; the last character may still get a mark. */
+/* Collects symbols. The last character is held back because a mark may follow. */
 struct writer {
     const struct embed *e;
     unsigned char *symbols;
     size_t count;
     uint32_t last; /* 0: none */
-    bool space;    /* there was white space since */
+    bool space;    /* white space followed it */
 };
 
-/* Characters that no piece has stand for one unknown, however many there are. */
+/* A run of characters outside the vocabulary becomes one unknown symbol. */
 static void put(struct writer *w, uint32_t character)
 {
     unsigned char symbol = symbol_of(w->e, character);
@@ -117,31 +117,31 @@ static const struct embed_node *child(const struct embed_node *nodes, const stru
     return low < of->first + of->count && nodes[low].symbol == symbol ? &nodes[low] : NULL;
 }
 
-/* A piece that ends at `end` is the way there, unless a better one is known; of two that are equal, the
- * shorter one. */
+/* Takes the piece from `start` to `end` as the path to `end`, unless a better one is known. Of two equal ones
+ * the shorter piece wins. */
 static void reach(struct embed_scratch *s, size_t start, size_t end, uint16_t piece, double score)
 {
-    double way = s->best[start] + score;
-    if (s->from[end] != NOWHERE && way < s->best[end])
+    double total = s->best[start] + score;
+    if (s->from[end] != UNREACHED && total < s->best[end])
         return;
-    s->best[end] = way;
+    s->best[end] = total;
     s->from[end] = (uint16_t)start;
     s->piece[end] = piece;
 }
 
-static void find_ways(const struct embed *e, struct embed_scratch *s, size_t count)
+static void find_best_path(const struct embed *e, struct embed_scratch *s, size_t count)
 {
     const struct embed_node *nodes = embed_section(e, SECTION_NODES);
     const double *scores = embed_section(e, SECTION_SCORES);
     s->best[0] = 0;
     for (size_t i = 0; i <= count; i++)
-        s->from[i] = NOWHERE;
+        s->from[i] = UNREACHED;
     for (size_t start = 0; start < count; start++) {
         const struct embed_node *node = nodes;
         for (size_t end = start; end < count && (node = child(nodes, node, s->symbols[end]));)
             if (end++, node->piece)
                 reach(s, start, end, node->piece, scores[node->piece]);
-        if (s->from[start + 1] == NOWHERE)
+        if (s->from[start + 1] == UNREACHED)
             reach(s, start, start + 1, 0, 0); /* unknown */
     }
 }
@@ -149,8 +149,8 @@ static void find_ways(const struct embed *e, struct embed_scratch *s, size_t cou
 size_t embed_pieces_cut(const struct embed *e, struct embed_scratch *s, const char *text, const char *end)
 {
     const size_t count = normalise(e, s, text, end);
-    find_ways(e, s, count);
-    for (size_t at = count; at > 0; at = s->from[at]) /* the way is known from its end */
+    find_best_path(e, s, count);
+    for (size_t at = count; at > 0; at = s->from[at]) /* the path is stored backwards */
         s->next[s->from[at]] = (uint16_t)at;
     size_t pieces = 0;
     for (size_t at = 0; at < count && pieces < EMBED_MOST_PIECES; at = s->next[at])

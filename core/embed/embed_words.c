@@ -1,19 +1,19 @@
-/* A text as the sum of its words' vectors. */
+/* Sums the word vectors of a text. */
 #include "core/embed/embed_internal.h"
 
 #include <string.h>
 
 #include "core/base/utf8.h"
 
-enum { WORD_BYTES = 64 }; /* longer than any word that is known; the rest of a longer one is left out */
+enum { WORD_BYTES = 64 }; /* longer than any known word; longer words are cut */
 
-/* A word: letters and digits, with & . - ' between them. */
+/* Splits a text into words: letters and digits, with & . - ' between them. */
 struct splitter {
     const struct embed *e;
     float *sum;
     char word[WORD_BYTES];
     size_t len;
-    char joint; /* seen behind the word; part of it if more follows */
+    char joint; /* seen after the word; becomes part of it if a letter follows */
     size_t words;
 };
 
@@ -27,7 +27,7 @@ static bool is_joint(uint32_t c)
     return c == '&' || c == '.' || c == '-' || c == '\'';
 }
 
-/* Its row, -1 when it is not known. */
+/* The row of the word, or -1. */
 static long find(const struct embed *e, const char *word, size_t len)
 {
     const uint32_t *ends = embed_section(e, SECTION_WORD_ENDS);
@@ -61,7 +61,7 @@ static bool add(struct splitter *s, const char *word, size_t len)
     return true;
 }
 
-/* A compound that is not known counts as its parts. */
+/* An unknown compound counts as its parts. */
 static void end_word(struct splitter *s)
 {
     if (s->len && !add(s, s->word, s->len))

@@ -1,4 +1,4 @@
-/* The score of what a search found. */
+/* Scores search hits. */
 #include "core/episodic/fusion.h"
 
 #include <math.h>
@@ -6,10 +6,10 @@
 #include <string.h>
 
 static const double MILLION = 1e6;
-static const double RANK_OF_ONE = 0.06; /* about what ts_rank gives a word that occurs once */
-static const double TEXT_MOST = 0.5;    /* the most that words can add to a cosine */
-static const double TEXT_HALF = 3;      /* the weight that adds half of TEXT_MOST */
-enum { COMMON_SHARE = 5 };              /* a word is common if more than one in this many entries has it */
+static const double RANK_OF_ONE = 0.06; /* roughly the ts_rank of a word that occurs once */
+static const double TEXT_MAX = 0.5;     /* the most that words can add to a cosine */
+static const double TEXT_HALF = 3;      /* the weight that adds half of TEXT_MAX */
+enum { COMMON_SHARE = 5 };              /* a word is common if more than 1 in 5 entries contain it */
 
 /* ---- words ---- */
 
@@ -32,7 +32,7 @@ size_t fusion_choose(struct fusion_lexeme *lexemes, size_t count, int64_t sample
         qsort(lexemes, count, sizeof *lexemes, rarest_first);
     if (count > most)
         count = most;
-    bool finds = false; /* some word is rare and known to occur */
+    bool finds = false; /* some rare word occurs in the sample */
     for (size_t i = 0; i < count; i++) {
         lexemes[i].idf = idf(sampled, lexemes[i].holding);
         lexemes[i].opens = all || lexemes[i].holding * COMMON_SHARE <= sampled;
@@ -45,13 +45,13 @@ size_t fusion_choose(struct fusion_lexeme *lexemes, size_t count, int64_t sample
 
 /* ---- scores ---- */
 
-/* One shared rare word out of many says little, so the covered share of the query counts too. On the
- * questions of tests/data/retrieval this raises the mean reciprocal rank from 0.58 to 0.64, at no cost where
- * many words are shared. */
+/* One rare word in common is weak evidence when the query has many, so the covered share of the query counts
+ * too. On the questions of tests/data/retrieval this raises the mean reciprocal rank from 0.58 to 0.64, and
+ * costs nothing where many words are shared. */
 static double text_part(const struct fusion_hit *h)
 {
     const double f = h->weight / RANK_OF_ONE;
-    return TEXT_MOST * h->covered * f / (f + TEXT_HALF);
+    return TEXT_MAX * h->covered * f / (f + TEXT_HALF);
 }
 
 static double regime_part(const struct fusion_hit *h, double regime_penalty)

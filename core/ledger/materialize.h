@@ -1,4 +1,4 @@
-/* The materializer: what a tick's portfolio changes in the ledger. */
+/* The materializer: computes what the portfolio of a tick changes in the ledger. */
 #ifndef DAYBOOK_CORE_LEDGER_MATERIALIZE_H
 #define DAYBOOK_CORE_LEDGER_MATERIALIZE_H
 
@@ -10,11 +10,11 @@
 #include "core/ledger/trade_label.h"
 
 enum {
-    MATERIALIZE_POSITIONS_MAX = 200, /* open rows, and positions */
-    MATERIALIZE_AMOUNTS_MAX = 1000,  /* marks, and fees */
+    MATERIALIZE_POSITIONS_MAX = 200, /* of open rows, and of positions */
+    MATERIALIZE_AMOUNTS_MAX = 1000,  /* of marks, and of fees */
 };
 
-#define MATERIALIZE_NO_TICK INT64_MIN /* no tick came before */
+#define MATERIALIZE_NO_TICK INT64_MIN /* the ledger has no tick yet */
 
 /* A price or a fee of one symbol. */
 struct symbol_amount {
@@ -22,16 +22,16 @@ struct symbol_amount {
     struct quantity amount;
 };
 
-/* One tick. Trades that open or close get its `snapshot_id`, unchecked. */
+/* One tick. Trades that open or close get its `snapshot_id`, which is not checked. */
 struct tick {
     int64_t tick_us;
     const char *snapshot_id;
     struct trade_intent intent;
     const struct position *positions;
     size_t position_count;
-    const struct symbol_amount *marks; /* prices above zero; the first one of a symbol counts */
+    const struct symbol_amount *marks; /* prices above zero; the first one of a symbol is used */
     size_t mark_count;
-    const struct symbol_amount *fees; /* paid since the tick before; those of one symbol add up */
+    const struct symbol_amount *fees; /* paid since the previous tick; fees of one symbol add up */
     size_t fee_count;
 };
 
@@ -48,68 +48,69 @@ extern const char *const pnl_source_names[PNL_SOURCES + 1];
 
 struct trade_op {
     enum trade_op_kind kind;
-    bool flip; /* of the close and of the open that follows it */
+    bool flip; /* set on the close and on the open that follows it */
     enum size_change change;
     enum mark_source mark_source;
-    enum pnl_source pnl_source; /* who said realized_pnl_usd: the broker in this tick, or the ledger */
-    struct decimal realized;    /* in this tick, by whatever was closed of the position, or as stated */
-    struct trade trade;         /* the row as the op leaves it */
+    enum pnl_source pnl_source; /* of realized_pnl_usd: stated by the broker in this tick, or computed */
+    struct decimal realized;    /* PnL realized in this tick: of the closed part, or as stated */
+    struct trade trade;         /* the row after the op */
 };
 
-/* The ops by symbol (byte order), a flip's close before its open. Every symbol held before or after the tick
- * has an op, so the trades of the ops that are no close are the rows that are open now. */
+/* The ops are sorted by symbol (byte order); the close of a flip comes before its open. Every symbol held
+ * before or after the tick has an op, so the trades of all ops except closes are the open rows. */
 struct materialized {
     struct trade_op *ops;
     size_t op_count;
-    struct symbol_amount *stray_fees; /* of symbols without an op: their trade closed before, or never was */
+    struct symbol_amount
+        *stray_fees; /* of symbols without an op: the trade closed earlier or never existed */
     size_t stray_count;
-    const char *symbol; /* of a refusal: where it was found, or NULL */
+    const char *symbol; /* on failure: the symbol at fault, or NULL */
 };
 
 enum materialize_status {
     MATERIALIZED,
-    MATERIALIZE_SAME_TICK,  /* of `last_tick_us`: nothing to do */
-    MATERIALIZE_OLDER_TICK, /* than `last_tick_us`, or than the entry of an open row */
+    MATERIALIZE_SAME_TICK,  /* equal to `last_tick_us`: nothing to do */
+    MATERIALIZE_OLDER_TICK, /* older than `last_tick_us` or than the entry of an open row */
     MATERIALIZE_TOO_MANY,
     MATERIALIZE_DUPLICATE_SYMBOL, /* in the positions, or in the open rows */
-    MATERIALIZE_BAD_SIZE,         /* not given or negative */
-    MATERIALIZE_BAD_PRICE, /* a mark or entry price that is zero (at 18 digits) or negative; no mark at all */
-    MATERIALIZE_TOO_LARGE, /* a result has more than 20 digits before the point */
+    MATERIALIZE_BAD_SIZE,         /* missing or negative */
+    MATERIALIZE_BAD_PRICE, /* a mark or entry price is zero (at 18 digits) or negative, or there is no mark */
+    MATERIALIZE_TOO_LARGE, /* a result has more than 20 digits before the decimal point */
 };
 
-/* A pure function of its arguments; with any status but MATERIALIZED there are no ops. The rules:
+/* A pure function. There are no ops unless it returns MATERIALIZED. The rules:
  *
  *   ledger   portfolio            ops
  *   -        long or short        open
- *   open     same side            update, whatever the size: adds and partial closes stay in the one row
- *   open     other side           close and open, both marked as a flip
+ *   open     same side            update, whatever the size: adds and partial closes stay in one row
+ *   open     opposite side        close and open, both marked as a flip
  *   open     -, or size 0         close
  *
- * The state before the tick is the ledger's, not the last portfolio's: a tick that was missed heals with the
- * next, in which everything since then happens at once.
+ * The state before the tick is the ledger, not the previous portfolio. So the tick after a missed one repairs
+ * the ledger: it applies all changes since the last tick at once.
  *
- * The mark is the position's own mark_price; else that of `marks`; else the last known of the row; to open,
- * the position's entry_price at last. An op says which (the entry_price counts as the position's).
+ * The mark is the mark_price of the position; else the price in `marks`; else the last known mark of the row;
+ * else, for an open, the entry_price of the position. mark_source says which (entry_price counts as
+ * MARK_POSITION).
  *
- * A close of a position that is listed with size 0 takes mark_price and realized_pnl_usd from it, and ignores
- * a mark_price that is no price. A flip closes at the mark too; a realized PnL that the broker states in it
- * is that of the position it is stated of, the new one.
+ * A position listed with size 0 closes at its mark_price with its realized_pnl_usd; an invalid mark_price is
+ * ignored. A flip also closes at the mark; a realized PnL that the broker states belongs to the new position.
  *
- * MFE and MAE: (mark - average entry) times size, of the size before and of the size after the tick's fills,
- * the exit included; they begin at zero.
+ * MFE and MAE are (mark - average entry) * size, for the size before and the size after the fills of the
+ * tick, including the exit. They start at zero.
  *
- * Fees add to the row of their symbol; those of a flip are shared between its two rows by size.
+ * Fees are added to the row of their symbol. The fees of a flip are split between its two rows by size.
  *
- * What the arguments point to must outlive the ops. Regime and lessons hash of a trade that opens are the
- * caller's to stamp on the op. A portfolio without a ledger becomes one by materializing it against no rows.
+ * What the arguments point to must outlive the ops. The caller sets the regime and the lessons hash of new
+ * trades. To create a ledger from a portfolio, materialize it against no rows.
  */
 enum materialize_status materialize(struct arena *arena, const struct trade *open, size_t open_count,
                                     const struct tick *tick, int64_t last_tick_us, struct materialized *out);
 
-/* The rows that are open after the ops: what the next tick is given. */
+/* The open rows after the ops: the input of the next tick. */
 struct trade *materialize_open_rows(struct arena *arena, const struct materialized *m, size_t *count);
 
-/* The op as an answer of the API states it. */
+/* Appends the op as the API returns it. */
 void materialize_op_json(struct buf *out, const struct trade_op *op);
 
 #endif

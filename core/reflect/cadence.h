@@ -1,4 +1,4 @@
-/* The reflection cadence: when lessons are to be distilled from a deployment's closed trades. */
+/* The reflection cadence: when to distill lessons from the closed trades of a deployment. */
 #ifndef DAYBOOK_CORE_REFLECT_CADENCE_H
 #define DAYBOOK_CORE_REFLECT_CADENCE_H
 
@@ -15,32 +15,36 @@ extern const char *const cadence_names[CADENCES + 1]; /* NULL-terminated */
 struct cadence_state {
     enum cadence cadence;
     int64_t every_n_trades; /* above zero */
-    int64_t closed;         /* trades since the last one that the active note has seen */
-    int64_t closed_before;  /* of them, those that earlier ticks have reported; 0 when no tick asks */
+    int64_t closed;         /* trades closed after those that the active note covers */
+    int64_t closed_before;  /* how many of them closed before the current tick; 0 outside a tick */
     int64_t now_us;
     bool has_note, has_failed;
-    int64_t note_us;   /* when the active note was made */
-    int64_t failed_us; /* the last attempt that failed */
+    int64_t note_us;   /* creation of the active note */
+    int64_t failed_us; /* the last failed attempt */
 };
 
-/* Why a reflection is skipped. Both NULL: it is due. */
+/* Why a reflection is skipped. Both members are NULL when it is due. */
 struct cadence_skip {
     const char *reason; /* "cadence_off", "not_due" or "no_trades" */
     const char *detail;
 };
 
-/* The cadence of that name; `name` must be one of them. */
+/* `name` must be one of cadence_names. */
 enum cadence cadence_find(const char *name);
 
-/*   off            never
- *   per_n_trades   when another multiple of n trades is complete: closed / n > closed_before / n. A tick that
- *                  closes several trades may step over the multiple, and a tick that closes none completes
- * none. daily          when a trade was closed and the active note, if any, is of another UTC day; not within
- * an hour after an attempt failed. */
+/* Decides whether a reflection is due.
+ *
+ * off: never.
+ *
+ * per_n_trades: when closed / n > closed_before / n. This is also true if a tick closes several trades and
+ * skips the exact multiple of n, and never true for a tick that closes none.
+ *
+ * daily: when a trade has closed and the active note, if any, is from another UTC day; not within an hour of
+ * a failed attempt. */
 struct cadence_skip cadence_decide(struct arena *arena, const struct cadence_state *s);
 
-/* The decision about a request to reflect. `any_closed`: the deployment has a closed trade at all. `forced`
- * overrides the cadence, but without a trade there is nothing to learn from. */
+/* The same for an explicit request. `any_closed`: the deployment has at least one closed trade. `forced`
+ * overrides the cadence, but not the lack of closed trades. */
 struct cadence_skip cadence_decide_request(struct arena *arena, const struct cadence_state *s,
                                            bool any_closed, bool forced);
 
