@@ -1,18 +1,17 @@
-/* What is done to the database before and beside serving, with a plain blocking connection: checks,
- * migrations, keys. */
+/* Administration of the database over a plain blocking connection: checks, migrations and API keys. */
 #ifndef DAYBOOK_DB_ADMIN_H
 #define DAYBOOK_DB_ADMIN_H
 
 #include <stdbool.h>
 
-/* Each of these prints one clear line on stderr and returns false when it fails. */
+/* On failure each function prints one line on stderr and returns false. */
 
-/* Connects, checks that the server is new enough, has pgvector and that the role may migrate, then applies
- * what is missing. Safe when several services start at once. Says on the log which migrations ran. *has_keys
- * (may be NULL): whether a key of the API was ever created. */
+/* Connects, checks the server version, pgvector and the privileges of the role, then applies the missing
+ * migrations and logs each one. Safe when several services start at once. *has_keys (may be NULL) is set to
+ * whether an API key was ever created. */
 bool admin_migrate(const char *database_url, bool *has_keys);
 
-/* Prints the token alone on stdout, and the rest on stderr. `name` may be NULL. */
+/* Prints only the token on stdout and everything else on stderr. `name` may be NULL. */
 bool admin_key_create(const char *database_url, const char *owner, const char *role, const char *name);
 bool admin_key_list(const char *database_url);
 bool admin_key_revoke(const char *database_url, const char *id);

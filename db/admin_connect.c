@@ -1,4 +1,4 @@
-/* The plain blocking connection behind db/admin, and what it says when something fails. */
+/* The blocking connection behind db/admin, and its error messages. */
 #include "db/admin_internal.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "server/log.h"
 
-enum { OLDEST_SERVER = 150000, STARTING_TRIES = 300, STARTING_STEP_MS = 200 };
+enum { MIN_SERVER_VERSION = 150000, STARTING_TRIES = 300, STARTING_STEP_MS = 200 };
 
 static void notice(void *unused, const char *text)
 {
@@ -14,22 +14,22 @@ static void notice(void *unused, const char *text)
     log_event(LOG_DEBUG, "db_notice", "reason=\"%.*s\"", (int)strcspn(text, "\n"), text);
 }
 
-/* libpq quotes what it cannot read, and that may hold a password: so its own words are not used here. */
+/* The message of libpq quotes the URL, which may contain a password. So we print our own. */
 static bool is_readable(const char *database_url)
 {
     char *why = NULL;
     PQconninfoOption *options = PQconninfoParse(database_url, &why);
     PQconninfoFree(options);
     PQfreemem(why);
-    return options || log_failure("the database URL cannot be read: it looks like "
+    return options || log_failure("invalid database URL: expected "
                                   "postgresql://user:password@host:5432/database");
 }
 
 static bool is_usable(PGconn *pg)
 {
     const char *encoding = PQparameterStatus(pg, "server_encoding");
-    if (PQserverVersion(pg) < OLDEST_SERVER)
-        return log_failure("PostgreSQL %d or newer is needed, this is %s", OLDEST_SERVER / 10000,
+    if (PQserverVersion(pg) < MIN_SERVER_VERSION)
+        return log_failure("PostgreSQL %d or newer is needed, this is %s", MIN_SERVER_VERSION / 10000,
                            PQparameterStatus(pg, "server_version"));
     if (!encoding || strcmp(encoding, "UTF8") != 0)
         return log_failure("the database %s has the encoding %s: Daybook needs UTF8", PQdb(pg),
@@ -39,7 +39,7 @@ static bool is_usable(PGconn *pg)
 
 PGconn *admin_connect(const char *database_url)
 {
-    /* What stands before dbname may be changed by the URL, what stands behind it may not. */
+    /* The URL (dbname) overrides the parameters before it, but not those after it. */
     const char *const names[] = { "connect_timeout", "fallback_application_name", "dbname", "client_encoding",
                                   NULL };
     const char *const values[] = { "10", "daybookd", database_url, "UTF8", NULL };
@@ -71,7 +71,7 @@ bool admin_failed(PGconn *pg, const PGresult *result, const char *what)
     return log_failure("%s: %s", what, why ? why : PQerrorMessage(pg));
 }
 
-bool admin_is(const PGresult *result, const char *sqlstate)
+bool admin_has_sqlstate(const PGresult *result, const char *sqlstate)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     return state && strcmp(state, sqlstate) == 0;

@@ -1,4 +1,4 @@
-/* The keys of the API: made, listed and revoked from the command line. */
+/* API keys: created, listed and revoked from the command line. */
 #include "db/admin.h"
 
 #include <errno.h>
@@ -19,11 +19,11 @@
 enum {
     TOKEN_RANDOM_BYTES = 32,
     TOKEN_SIZE = sizeof TOKEN_PREFIX + 43,
-    OWNER_MOST = 64,
-    NAME_MOST = 100,
+    OWNER_MAX = 64,
+    NAME_MAX_CHARS = 100,
 };
 
-/* ---- making one ---- */
+/* ---- creating ---- */
 
 static bool random_bytes(void *out, size_t len)
 {
@@ -60,8 +60,8 @@ static bool make_id(char out[UUID_SIZE])
 static bool check_owner(const char *owner)
 {
     size_t len = strspn(owner, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
-    return (len >= 1 && len <= OWNER_MOST && !owner[len]) ||
-           log_failure("an owner has 1 to %d of the characters a-z 0-9 _ . -", OWNER_MOST);
+    return (len >= 1 && len <= OWNER_MAX && !owner[len]) ||
+           log_failure("an owner has 1 to %d of the characters a-z 0-9 _ . -", OWNER_MAX);
 }
 
 static bool check_role(const char *role)
@@ -74,8 +74,8 @@ static bool check_name(const char *name)
     size_t len = name ? strlen(name) : 0;
     if (utf8_check(name ? name : "", len) != len)
         return log_failure("the name is not valid UTF-8");
-    if (name && (!len || utf8_count(name, len) > NAME_MOST))
-        return log_failure("a name has 1 to %d characters", NAME_MOST);
+    if (name && (!len || utf8_count(name, len) > NAME_MAX_CHARS))
+        return log_failure("a name has 1 to %d characters", NAME_MAX_CHARS);
     for (const char *p = name; p && *p;) {
         if (utf8_is_control(utf8_next(&p)))
             return log_failure("a name holds no control characters");
@@ -116,7 +116,7 @@ bool admin_key_create(const char *database_url, const char *owner, const char *r
     return true;
 }
 
-/* ---- looking and revoking ---- */
+/* ---- listing and revoking ---- */
 
 static void print_row(const PGresult *r, int row, const int width[])
 {

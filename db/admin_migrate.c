@@ -1,4 +1,4 @@
-/* The migrations: which are applied, which are missing, and how those are applied. */
+/* Migrations: checks which are applied, and applies the missing ones. */
 #include "db/admin.h"
 
 #include <stdio.h>
@@ -11,22 +11,22 @@
 #include "db/migrations.h"
 #include "server/log.h"
 
-/* Two services that start at once take turns by this number. */
+/* The advisory lock that serializes services starting at the same time. */
 #define LOCK_NUMBER "28266625474293611"
 
 enum { VECTOR_MAJOR = 0, VECTOR_MINOR = 8, NAME_SIZE = 128 };
 
-/* "0007_name", as the file is called. */
+/* The name of the file without its extension: "0007_name". */
 static const char *migration_name(int number, const char *name, char out[NAME_SIZE])
 {
     snprintf(out, NAME_SIZE, "%04d_%s", number, name);
     return out;
 }
 
-/* ---- what is applied ---- */
+/* ---- applied migrations ---- */
 
-/* Whether the rows (number, name, checksum) are the start of what this binary knows. *applied: how many there
- * are. */
+/* Checks that the rows (number, name, checksum) are the first migrations of this binary. *applied is their
+ * number. */
 static bool check_applied(const PGresult *rows, int *applied)
 {
     int last = PQntuples(rows) ? atoi(PQgetvalue(rows, PQntuples(rows) - 1, 0)) : 0;
@@ -52,7 +52,7 @@ static bool check_applied(const PGresult *rows, int *applied)
     return true;
 }
 
-/* False: one line on stderr. A database without the table has none applied. */
+/* A database without the table has no migration applied. On failure prints one line on stderr. */
 static bool read_applied(PGconn *pg, int *applied)
 {
     static const char what[] = "cannot read the migrations of this database";
@@ -68,7 +68,7 @@ static bool read_applied(PGconn *pg, int *applied)
     r = PQexec(pg, "select number, name, checksum from daybook.schema_migrations order by number");
     if (PQresultStatus(r) == PGRES_TUPLES_OK)
         ok = check_applied(r, applied);
-    else if (admin_is(r, SQLSTATE_NO_PRIVILEGE))
+    else if (admin_has_sqlstate(r, SQLSTATE_NO_PRIVILEGE))
         ok =
             log_failure("the role %s may not read the schema daybook: use the role that owns it", PQuser(pg));
     else
@@ -77,7 +77,7 @@ static bool read_applied(PGconn *pg, int *applied)
     return ok;
 }
 
-/* ---- what the first migration stands on ---- */
+/* ---- schema and extensions ---- */
 
 static bool is_old(const char *version)
 {
@@ -158,7 +158,7 @@ static bool make_extension(PGconn *pg, const char *name)
         return ok;
     snprintf(sql, sizeof sql, "create extension if not exists %s", name);
     r = PQexec(pg, sql);
-    if (admin_is(r, SQLSTATE_NO_PRIVILEGE))
+    if (admin_has_sqlstate(r, SQLSTATE_NO_PRIVILEGE))
         ok = log_failure(
             "the role %s may not create the extension %s: let a superuser run CREATE EXTENSION %s in the "
             "database %s once",
@@ -227,7 +227,8 @@ static bool apply(PGconn *pg, const struct migration *m)
     return true;
 }
 
-/* Everything that takes the lock; the connection's end releases it, and rolls back what is open. */
+/* Takes the lock and applies the missing migrations. Closing the connection releases the lock and rolls back
+ * an open transaction. */
 static bool apply_missing(PGconn *pg)
 {
     int applied;

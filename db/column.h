@@ -3,8 +3,8 @@
  *     COLUMNS(block, id, takeaway, total);
  *     ... row_text(r, 0, &block.takeaway) ...
  *
- * A handle is an address in a set. Where the columns of a set stand in the result of a statement is found out
- * once, when the service starts (server/dispatch/query.h). */
+ * A handle is an address inside its set. At start, the service looks up the position of every column of a
+ * set in the result of each statement that uses it (server/dispatch/query.h). */
 #ifndef DAYBOOK_DB_COLUMN_H
 #define DAYBOOK_DB_COLUMN_H
 
@@ -20,18 +20,18 @@ struct columns {
     size_t count;
 };
 
-/* Where the columns of a set stand in the result of one statement. */
+/* The positions of the columns of a set in the result of one statement. */
 struct column_map {
-    const struct columns *columns; /* NULL: none is read */
+    const struct columns *columns; /* NULL: C code reads none */
     const short *at;
-    short cursor[2]; /* _cursor_1 and _cursor_2; -1: there is none */
+    short cursor[2]; /* positions of _cursor_1 and _cursor_2; -1: absent */
 };
 
 /* clang-format off */
 #define COLUMNS(set, ...) \
     static const struct { struct column __VA_ARGS__; } set; \
     static const struct columns set##_columns = { #__VA_ARGS__, (const struct column *)&set, sizeof(set) }
-/* The same in a header, for the queries and readers of several files. */
+/* The same for a header, when several files use the set. */
 #define SHARED_COLUMNS(set, ...) \
     extern const struct set##_handles { struct column __VA_ARGS__; } set; \
     __attribute__((weak)) const struct set##_handles set; \

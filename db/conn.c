@@ -1,5 +1,4 @@
-/* One pipelined connection to PostgreSQL: it connects, comes back by itself, and tells all who waited when it
- * is lost. */
+/* One pipelined connection to PostgreSQL: connecting, losing the connection, reconnecting. */
 #include "db/conn.h"
 
 #include <errno.h>
@@ -17,10 +16,10 @@
 enum {
     CONNECT_LIMIT_US = 5 * 1000 * 1000,
     BACKOFF_FIRST_US = 50 * 1000,
-    BACKOFF_MOST_US = 2 * 1000 * 1000,
+    BACKOFF_MAX_US = 2 * 1000 * 1000,
 };
 
-const char *const lane_names[] = { [LANE_READ] = "read", [LANE_WRITE] = "write", [LANE_SLOW] = "slow" };
+const char *const conn_lane_names[] = { [LANE_READ] = "read", [LANE_WRITE] = "write", [LANE_SLOW] = "slow" };
 
 static void conn_ready(struct watch *w, uint32_t events);
 static void conn_timer(struct timer *t);
@@ -35,20 +34,20 @@ void conn_init(struct conn *c, struct db *db, enum lane lane)
     c->prepared = calloc((size_t)statements_count, sizeof *c->prepared);
 }
 
-/* ---- losing it ---- */
+/* ---- losing the connection ---- */
 
 static int64_t backoff_us(int failures)
 {
     int64_t us = BACKOFF_FIRST_US;
-    for (int i = 1; i < failures && us < BACKOFF_MOST_US; i++)
+    for (int i = 1; i < failures && us < BACKOFF_MAX_US; i++)
         us *= 2;
-    if (us > BACKOFF_MOST_US)
-        us = BACKOFF_MOST_US;
+    if (us > BACKOFF_MAX_US)
+        us = BACKOFF_MAX_US;
     return us / 2 + random() % (us / 2 + 1); /* jitter: all connections were lost at the same moment */
 }
 
-/* libpq closes its socket by itself when that breaks, and takes another one for each address that it tries.
- * So a descriptor of our own is watched: its number cannot become somebody else's. */
+/* libpq may close its socket at any time, and opens another one for each address that it tries. Watch a
+ * duplicate instead: nobody else can reuse its number. */
 static void unwatch(struct conn *c)
 {
     if (c->watch.fd < 0)
@@ -68,8 +67,8 @@ static bool watch(struct conn *c, uint32_t events)
     return true;
 }
 
-/* Ends whatever waits for it. `retry_us`: when to connect again, -1: never. It is set before anybody is told,
- * who might ask for this connection again. */
+/* Closes the connection and fails its operations. `retry_us`: delay before the reconnect; -1: never. The
+ * timer is set first because a callback may ask for this connection. */
 static void conn_drop(struct conn *c, int64_t retry_us)
 {
     unwatch(c);
@@ -86,19 +85,19 @@ static void conn_drop(struct conn *c, int64_t retry_us)
     memset(c->prepared, 0, (size_t)statements_count * sizeof *c->prepared);
     if (retry_us >= 0)
         loop_timer(c->db->loop, &c->timer, retry_us);
-    if (c->done) {
-        PQclear(c->done_result);
+    if (c->uncommitted) {
+        PQclear(c->uncommitted_result);
         c->db->lost_ops++;
-        conn_end_op(c, conn_take_done(c), NULL, ERR_OUTCOME_UNKNOWN);
+        conn_end_op(c, conn_take_uncommitted(c), NULL, ERR_OUTCOME_UNKNOWN);
     }
-    struct op *again = c->again;
-    c->again = NULL;
-    conn_fail_ops(c, again, ERR_DATABASE_UNAVAILABLE);
+    struct op *resend = c->resend;
+    c->resend = NULL;
+    conn_fail_ops(c, resend, ERR_DATABASE_UNAVAILABLE);
     while (c->queue)
         conn_end_op(c, conn_dequeue(c), NULL, ERR_DATABASE_UNAVAILABLE);
-    while (c->owed_count) {
-        struct owed o = conn_unowe(c);
-        if (o.kind == OWED_RESULT && o.op) {
+    while (c->pending_count) {
+        struct pending o = conn_pop_pending(c);
+        if (o.kind == PENDING_RESULT && o.op) {
             c->db->lost_ops++;
             conn_fail_ops(c, o.op, o.op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE);
         }
@@ -113,19 +112,19 @@ void conn_lost(struct conn *c, const char *why)
     }
     c->failures++;
     size_t len = strcspn(why, "\n");
-    /* A database that is away is said once by each connection, then at ever longer intervals. */
+    /* Log attempts 1, 2, 4, 8, ... so that an outage does not flood the log. */
     if ((c->failures & (c->failures - 1)) == 0)
-        log_event(LOG_WARN, "db_lost", "lane=%s attempt=%d reason=\"%.*s\"", lane_names[c->lane], c->failures,
-                  (int)len, why);
+        log_event(LOG_WARN, "db_lost", "lane=%s attempt=%d reason=\"%.*s\"", conn_lane_names[c->lane],
+                  c->failures, (int)len, why);
     conn_drop(c, backoff_us(c->failures));
     if (c->lane == LANE_SLOW)
-        lane_slow_changed(c->db);
+        lanes_slow_changed(c->db);
 }
 
 void conn_close(struct conn *c)
 {
     conn_drop(c, -1);
-    free(c->owed);
+    free(c->pending);
     free(c->prepared);
 }
 
@@ -137,7 +136,7 @@ static void conn_timer(struct timer *t)
         conn_connect(c);
     } else if (c->state == CONN_CONNECTING) {
         conn_lost(c, "no connection within 5 s");
-    } else if (c->owed_count) {
+    } else if (c->pending_count) {
         int64_t limit = l->config->request_timeout_ms * 1000 + ANSWER_GRACE_US;
         int64_t silent = l->now_us - c->active_us;
         if (silent >= limit)
@@ -158,10 +157,10 @@ static void notice(void *unused, const char *text)
 void conn_connect(struct conn *c)
 {
     struct loop *l = c->db->loop;
-    /* Fast statements are planned once, for indexes and their order: a plan that was right for an empty table
-     * must not stay. Slow ones are planned for their values, for one process each, and as if all were in
-     * memory, which it mostly is. An index of vectors goes on for as long as the statement asks: that limits
-     * it. */
+    /* Fast statements are planned once. The planner must use their indexes and index order: a plan that
+     * suits an empty table would get slow as the table grows. Slow statements are planned for their values,
+     * without parallel workers, and as if the data were in memory, which it mostly is. A scan of a vector
+     * index continues for as long as the statement reads; the statement limits it. */
     const char *plans =
         c->lane == LANE_SLOW
             ? "-c jit=off -c random_page_cost=1.1 -c max_parallel_workers_per_gather=0"
@@ -212,11 +211,11 @@ static void conn_poll(struct conn *c)
     loop_timer_off(l, &c->timer);
     c->state = CONN_READY;
     if (c->failures || c->db->reconnects)
-        log_event(LOG_INFO, "db_connected", "lane=%s attempts=%d", lane_names[c->lane], c->failures + 1);
+        log_event(LOG_INFO, "db_connected", "lane=%s attempts=%d", conn_lane_names[c->lane], c->failures + 1);
     c->db->reconnects += c->failures > 0;
     c->failures = 0;
     c->poisoned = false;
-    /* Whatever this lane may be asked is prepared now; the slow lane prepares what it meets. */
+    /* The slow lane sends its statements unprepared. */
     for (int i = 0; c->lane != LANE_SLOW && i < statements_count; i++) {
         const struct statement *st = statements[i];
         if (st->lane != c->lane)
@@ -229,7 +228,7 @@ static void conn_poll(struct conn *c)
     c->unsynced = true;
     conn_flush(c);
     if (c->lane == LANE_SLOW)
-        lane_slow_changed(c->db);
+        lanes_slow_changed(c->db);
 }
 
 static void conn_ready(struct watch *w, uint32_t events)

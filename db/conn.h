@@ -1,4 +1,4 @@
-/* One pipelined connection to PostgreSQL: it connects, prepares, sends, receives and comes back by itself. */
+/* One pipelined connection to PostgreSQL. It prepares its statements and reconnects on its own. */
 #ifndef DAYBOOK_DB_CONN_H
 #define DAYBOOK_DB_CONN_H
 
@@ -12,62 +12,62 @@
 
 struct db;
 
-/* One statement on its way. It outlives a request that stops waiting for it: then `done` is NULL. */
+/* One statement in flight or queued. It outlives a request that stops waiting: then `done` is NULL. */
 struct op {
     struct op *next;
     const struct statement *statement; /* NULL: `plain` */
-    const char *plain;                 /* BEGIN and its like */
-    const char *const *values;         /* of the parameters; borrowed from the request that waits */
-    /* Called once. `result` is NULL exactly when `err` is not OK; the callee releases it. */
+    const char *plain;                 /* SQL text such as BEGIN */
+    const char *const *values;         /* of the parameters; borrowed from the waiting request */
+    /* Called once. `result` is NULL if and only if `err` is not OK; the callee releases it. */
     void (*done)(struct op *op, PGresult *result, enum err err);
     void *user;
-    bool writes;         /* when the connection is lost, nobody knows whether it was done */
-    bool sent;           /* the server may have it */
-    bool alone;          /* has a sync of its own, so that no other statement's error reaches it */
-    bool retryable;      /* failed only because of another transaction */
-    enum err unprepared; /* why its preparation failed; OK: it did not */
-    int *sharers;        /* how many operations still use the result; NULL: it is this one's alone */
-    int first, count;    /* of a shared result's rows, those of this operation */
+    bool writes;          /* if the connection is lost, the outcome is unknown */
+    bool sent;            /* the server may have received it */
+    bool alone;           /* gets its own sync, so errors of other statements do not abort it */
+    bool retryable;       /* failed by a serialization failure or a deadlock */
+    enum err prepare_err; /* why its preparation failed, or OK */
+    int *result_refs;     /* reference count of a shared result; NULL: not shared */
+    int first, count;     /* this operation's rows in a shared result */
 };
 
-void result_release(PGresult *result, int *sharers);
+void conn_release_result(PGresult *result, int *result_refs);
 
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_READY };
 
-/* What the server owes us, in order. */
-struct owed {
-    enum { OWED_PREPARE, OWED_RESULT, OWED_SYNC } kind;
-    struct op *op; /* a list by `next` when they are executed together; NULL: preparation at the start */
+/* A response that the server still has to send. Responses arrive in the order of the requests. */
+struct pending {
+    enum { PENDING_PREPARE, PENDING_RESULT, PENDING_SYNC } kind;
+    struct op *op; /* a list (by `next`) if executed together; NULL: prepared at connect */
     const struct statement *statement;
-    bool together; /* which of the statement's forms is prepared */
+    bool together; /* PENDING_PREPARE: which form of the statement */
 };
 
 struct conn {
     struct watch watch;
-    struct timer timer; /* reconnect, or the limit of a connection attempt or of an answer */
+    struct timer timer; /* reconnect delay, connect timeout or response timeout, by state */
     struct db *db;
     PGconn *pg;
     enum conn_state state;
     enum lane lane;
-    struct owed *owed; /* a ring */
-    unsigned owed_head, owed_count, owed_cap;
-    PGresult *held;  /* the result of the statement at the head, until it is complete */
-    struct op *done; /* a write that was done; its commit comes with the sync behind it */
-    PGresult *done_result;
-    struct op *queue, *queue_last; /* not sent yet: the window is full, or reads that wait for others */
+    struct pending *pending; /* a ring buffer */
+    unsigned pending_head, pending_count, pending_cap;
+    PGresult *held; /* the result of the statement at the head, until libpq says that it is complete */
+    struct op *uncommitted; /* a write that succeeded; it commits at the sync that follows */
+    PGresult *uncommitted_result;
+    struct op *queue, *queue_last; /* not sent yet: the window is full, or reads wait to be batched */
     int queued;
-    struct op *again; /* aborted by another's error in their batch: to be sent alone */
+    struct op *resend; /* aborted by another statement's error: each is resent alone */
     struct prepared {
         bool form[2]; /* alone, together */
     } *prepared;      /* by statement index */
     bool unsynced, unflushed;
-    bool stale;    /* what it prepared no longer fits the tables: nothing more is sent, and it is made anew */
-    bool busy;     /* slow lane: checked out */
-    bool poisoned; /* slow lane: its user left in the middle; roll back before the next one */
-    int failures;  /* since it last worked */
-    int64_t active_us; /* when the server last said something, or was first owed an answer */
-    int batches;       /* syncs that the server owes */
-    int in_flight;     /* ops, for choosing the least loaded */
+    bool stale;        /* prepared statements no longer match the tables: send nothing more, then reconnect */
+    bool busy;         /* slow lane: leased */
+    bool poisoned;     /* slow lane: the lease ended inside a transaction; roll back before the next one */
+    int failures;      /* connection attempts that failed in a row */
+    int64_t active_us; /* when the server last sent something, or when the first response became pending */
+    int batches;       /* pending syncs */
+    int in_flight;     /* ops sent and not answered */
 };
 
 void conn_init(struct conn *c, struct db *db, enum lane lane);
@@ -75,11 +75,11 @@ void conn_connect(struct conn *c);
 void conn_close(struct conn *c);
 
 bool conn_usable(const struct conn *c);
-/* Sends the statement, or queues it while enough are under way, or to be sent with others by conn_flush: one
- * that nobody waits for any more is then never run. On an error the operation is still the caller's:
- * ERR_DATABASE_UNAVAILABLE, nothing was done; ERR_OUTCOME_UNKNOWN, a write broke off. */
+/* Sends the statement, or queues it: reads until conn_flush batches them, others while the window is full. A
+ * queued statement whose request stops waiting never runs. On an error the caller keeps the operation.
+ * ERR_DATABASE_UNAVAILABLE: nothing ran. ERR_OUTCOME_UNKNOWN: a write may have run. */
 enum err conn_send(struct conn *c, struct op *op) must_check;
-/* Ends the batch and pushes it to the socket; once a turn. */
+/* Ends the batch and writes it to the socket. Called once per turn of the loop. */
 void conn_flush(struct conn *c);
 
 #endif

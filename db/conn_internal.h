@@ -1,34 +1,34 @@
-/* What the files of a connection (conn*.c) share. */
+/* Shared by conn*.c. */
 #ifndef DAYBOOK_DB_CONN_INTERNAL_H
 #define DAYBOOK_DB_CONN_INTERNAL_H
 
 #include "db/conn.h"
 
 enum {
-    MOST_TOGETHER = 64, /* reads in one execution */
-    ANSWER_GRACE_US =
-        5 * 1000 * 1000, /* beyond the statement time-out: then the server, or the way to it, is dead */
+    TOGETHER_MAX = 64,                 /* reads in one execution */
+    ANSWER_GRACE_US = 5 * 1000 * 1000, /* after statement_timeout, before the server counts as dead */
 };
 
-extern const char *const lane_names[];
+extern const char *const conn_lane_names[];
 
-/* Ends it, tells all who wait, and connects again later. */
+/* Closes the connection, fails its operations, and schedules a reconnect. */
 void conn_lost(struct conn *c, const char *why);
 
-/* Of the statement's two forms; true at once when it is prepared. */
+/* Sends the preparation of one form of the statement unless it is prepared. False: libpq failed. */
 bool conn_prepare(struct conn *c, struct op *op, const struct statement *st, bool together);
-void conn_owe(struct conn *c, struct owed o);
-struct owed conn_unowe(struct conn *c);
-/* The first of those that are not sent; there must be one. */
+void conn_push_pending(struct conn *c, struct pending o);
+struct pending conn_pop_pending(struct conn *c);
+/* Removes the first queued operation. The queue must not be empty. */
 struct op *conn_dequeue(struct conn *c);
-/* Sends what the window has room for; what nobody waits for is dropped. */
+/* Sends queued operations while the window has room, and drops those whose request stopped waiting. */
 void conn_send_queued(struct conn *c);
 void conn_receive(struct conn *c);
 
-/* Tells whoever waits for it, and lets it go; of a list, all. */
+/* Reports the outcome to the waiting request, if any, and frees the operation. */
 void conn_end_op(struct conn *c, struct op *op, PGresult *result, enum err err);
+/* The same for every operation of a list. */
 void conn_fail_ops(struct conn *c, struct op *list, enum err err);
-/* The write that was done and waits for its commit. */
-struct op *conn_take_done(struct conn *c);
+/* Takes the write that succeeded and waits for its commit. */
+struct op *conn_take_uncommitted(struct conn *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a connection sends: statements alone or together, and the syncs between them. */
+/* The sending side of a connection: single statements, batches of reads, and the syncs between them. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -8,34 +8,34 @@
 #include "db/lanes.h"
 #include "server/config.h"
 
-/* Reads that come while so many batches are under way wait for the next one: the fewer batches, the fewer
- * switches between the service and the server. One is being answered while the other is being read. */
-enum { MOST_BATCHES = 2 };
+/* Reads wait while this many batches are in flight. Fewer, larger batches mean fewer context switches between
+ * the service and the server. With two, the server runs one while we read the results of the other. */
+enum { BATCHES_MAX = 2 };
 
-/* How many statements of a connection may be under way; the slow lane has one user at a time. */
-static const int window[] = { [LANE_READ] = 2 * MOST_TOGETHER, [LANE_WRITE] = 4, [LANE_SLOW] = 1000 };
+/* Statements that may be in flight on a connection. A slow connection serves one request at a time. */
+static const int window[] = { [LANE_READ] = 2 * TOGETHER_MAX, [LANE_WRITE] = 4, [LANE_SLOW] = 1000 };
 
-/* ---- what the server owes ---- */
+/* ---- pending responses ---- */
 
-void conn_owe(struct conn *c, struct owed o)
+void conn_push_pending(struct conn *c, struct pending o)
 {
-    if (c->owed_count == c->owed_cap) {
-        unsigned cap = c->owed_cap ? c->owed_cap * 2 : 64;
-        struct owed *ring = calloc(cap, sizeof *ring);
-        for (unsigned i = 0; i < c->owed_count; i++)
-            ring[i] = c->owed[(c->owed_head + i) % c->owed_cap];
-        free(c->owed);
-        c->owed = ring;
-        c->owed_cap = cap;
-        c->owed_head = 0;
+    if (c->pending_count == c->pending_cap) {
+        unsigned cap = c->pending_cap ? c->pending_cap * 2 : 64;
+        struct pending *ring = calloc(cap, sizeof *ring);
+        for (unsigned i = 0; i < c->pending_count; i++)
+            ring[i] = c->pending[(c->pending_head + i) % c->pending_cap];
+        free(c->pending);
+        c->pending = ring;
+        c->pending_cap = cap;
+        c->pending_head = 0;
     }
-    if (!c->owed_count) {
+    if (!c->pending_count) {
         c->active_us = c->db->loop->now_us;
         if (c->state == CONN_READY && !c->timer.armed)
             loop_timer(c->db->loop, &c->timer,
                        c->db->loop->config->request_timeout_ms * 1000 + ANSWER_GRACE_US);
     }
-    c->owed[(c->owed_head + c->owed_count++) % c->owed_cap] = o;
+    c->pending[(c->pending_head + c->pending_count++) % c->pending_cap] = o;
 }
 
 bool conn_prepare(struct conn *c, struct op *op, const struct statement *st, bool together)
@@ -46,11 +46,11 @@ bool conn_prepare(struct conn *c, struct op *op, const struct statement *st, boo
     *prepared = PQsendPrepare(c->pg, together ? st->together_name : st->name,
                               together ? st->together : st->sql, 0, NULL);
     if (*prepared)
-        conn_owe(c, (struct owed){ OWED_PREPARE, op, st, together });
+        conn_push_pending(c, (struct pending){ PENDING_PREPARE, op, st, together });
     return *prepared;
 }
 
-/* ---- what waits ---- */
+/* ---- the queue ---- */
 
 static void enqueue(struct conn *c, struct op *op)
 {
@@ -77,14 +77,14 @@ struct op *conn_dequeue(struct conn *c)
 static void sync_now(struct conn *c)
 {
     if (!PQpipelineSync(c->pg))
-        return; /* the socket is gone; the next read says so */
-    conn_owe(c, (struct owed){ OWED_SYNC, NULL, NULL });
+        return; /* the socket is gone; the next read reports it */
+    conn_push_pending(c, (struct pending){ PENDING_SYNC, NULL, NULL });
     c->batches++;
     c->unsynced = false;
     c->unflushed = true;
 }
 
-/* One execution for all of the list: each parameter is the array of their values. */
+/* Runs the operations as one execution: each parameter is the array of their values. */
 static bool send_together(struct conn *c, const struct op *list)
 {
     const struct statement *st = list->statement;
@@ -111,8 +111,8 @@ static bool send_op(struct conn *c, struct op *op)
         if (!conn_prepare(c, op, st, true) || !send_together(c, op))
             return false;
     } else if (st->lane == LANE_SLOW) {
-        /* Planned for its values each time. What is prepared may get a plan for any values: to sort a million
-         * rows for a page that an index has in order. */
+        /* Not prepared, so that it is planned for its values. A generic plan might sort a million rows for
+         * a page that an index has in order. */
         if (!PQsendQueryParams(c->pg, st->sql, st->param_count, NULL, op->values, NULL, NULL, 0))
             return false;
     } else {
@@ -121,7 +121,7 @@ static bool send_op(struct conn *c, struct op *op)
         if (!PQsendQueryPrepared(c->pg, st->name, st->param_count, op->values, NULL, NULL, 0))
             return false;
     }
-    conn_owe(c, (struct owed){ OWED_RESULT, op, st });
+    conn_push_pending(c, (struct pending){ PENDING_RESULT, op, st });
     c->unsynced = c->unflushed = true;
     return true;
 }
@@ -158,14 +158,14 @@ enum err conn_send(struct conn *c, struct op *op)
     return OK;
 }
 
-/* Takes those behind `op` in the queue that can be executed together with it. */
+/* Moves the queued operations that can be executed together with `op` to its list. */
 static void gather(struct conn *c, struct op *op)
 {
     struct op **at = &c->queue, *last = op;
     c->queue_last = NULL;
     for (int count = 1; *at;) {
         struct op *other = *at;
-        if (count < MOST_TOGETHER && other->statement == op->statement && !other->alone && other->done) {
+        if (count < TOGETHER_MAX && other->statement == op->statement && !other->alone && other->done) {
             *at = other->next;
             c->queued--;
             other->next = NULL;
@@ -198,7 +198,7 @@ void conn_flush(struct conn *c)
 {
     if (c->state != CONN_READY)
         return;
-    if (c->lane == LANE_READ && c->batches < MOST_BATCHES)
+    if (c->lane == LANE_READ && c->batches < BATCHES_MAX)
         conn_send_queued(c);
     if (c->unsynced)
         sync_now(c);

@@ -18,7 +18,7 @@ static bool op_give_up(struct op *op, enum err *why, bool even_writes)
             return false;
         *why = ERR_OUTCOME_UNKNOWN;
     }
-    op->done = NULL; /* the statement goes on for nobody */
+    op->done = NULL; /* the statement continues, its result is dropped */
     return true;
 }
 
@@ -26,10 +26,10 @@ static bool op_give_up(struct op *op, enum err *why, bool even_writes)
 struct awaited {
     struct task_wait wait;
     struct op *op;
-    struct conn *conn; /* NULL: shared with others */
+    struct conn *conn; /* leased; NULL: a shared connection of the lane */
     struct arena *arena;
     struct rows *rows;
-    PGresult *result; /* of what has no rows */
+    PGresult *result; /* of a plain command */
 };
 
 static bool awaited_give_up(struct task_wait *w, enum err *why, bool even_writes)
@@ -47,7 +47,7 @@ static void awaited_done(struct op *op, PGresult *result, enum err err)
     struct awaited *a = op->user;
     a->wait.task->db.retry = op->retryable;
     if (err == OK && op->statement)
-        a->rows = rows_keep(a->arena, op, result);
+        a->rows = rows_from_result(a->arena, op, result);
     else
         a->result = result;
     task_wake(&a->wait, err);
@@ -62,9 +62,9 @@ static enum err await(struct task *t, struct awaited *a)
     op->alone = a->conn || op->writes;
     a->wait.give_up = awaited_give_up;
     t->db.retry = false;
-    enum err err = a->conn ? conn_send(a->conn, op) : lane_send(t->loop->db, op);
+    enum err err = a->conn ? conn_send(a->conn, op) : lanes_send(t->loop->db, op);
     if (err != OK) {
-        op_free(t->loop->db, op);
+        lanes_op_free(t->loop->db, op);
         return err;
     }
     return task_wait(t, &a->wait);
@@ -76,14 +76,14 @@ enum err db_values(struct task *t, const struct statement *st, const char *const
     TRY(task_can_wait(t));
     struct awaited a = { .conn = t->db.tx, .arena = arena ? arena : t->arena };
     if (!a.conn && st->lane == LANE_SLOW)
-        TRY(lane_take(t, &a.conn));
-    a.op = op_new(t->loop->db);
+        TRY(lanes_acquire(t, &a.conn));
+    a.op = lanes_op_new(t->loop->db);
     a.op->statement = st;
     a.op->values = values;
-    a.op->writes = !t->db.tx && st->lane == LANE_WRITE; /* in a transaction only the commit decides */
+    a.op->writes = !t->db.tx && st->lane == LANE_WRITE; /* in a transaction only COMMIT decides */
     enum err err = await(t, &a);
     if (a.conn && a.conn != t->db.tx)
-        lane_give(t->loop->db, a.conn);
+        lanes_release(t->loop->db, a.conn);
     *rows = a.rows;
     return err;
 }
@@ -102,7 +102,7 @@ static void request_woken(struct task_wait *w)
 static void request_done(struct op *op, PGresult *result, enum err err)
 {
     struct db_request *r = op->user;
-    r->rows = err == OK ? rows_keep(r->wait.task->arena, op, result) : NULL;
+    r->rows = err == OK ? rows_from_result(r->wait.task->arena, op, result) : NULL;
     task_wake(&r->wait, err);
 }
 
@@ -112,7 +112,7 @@ enum err db_send(struct task *t, struct db_request *r, const struct statement *s
         log_event(LOG_ERROR, "slow_without_coroutine", "statement=%s request_id=%s", st->name, t->id);
         return ERR_INTERNAL;
     }
-    struct op *op = op_new(t->loop->db);
+    struct op *op = lanes_op_new(t->loop->db);
     op->statement = st;
     op->values = values;
     op->done = request_done;
@@ -121,34 +121,35 @@ enum err db_send(struct task *t, struct db_request *r, const struct statement *s
     r->op = op;
     r->wait.give_up = request_give_up;
     r->wait.woken = request_woken;
-    enum err err = lane_send(t->loop->db, op);
+    enum err err = lanes_send(t->loop->db, op);
     if (err == OK)
         task_expect(t, &r->wait);
     else
-        op_free(t->loop->db, op);
+        lanes_op_free(t->loop->db, op);
     return err;
 }
 
 /* ---- transactions ---- */
 
-/* Sends without waiting: if it fails, so does what follows it. */
-static enum err tx_say(struct task *t, const char *sql)
+/* Sends without waiting: if it fails, the statements after it fail too. */
+static enum err tx_send(struct task *t, const char *sql)
 {
-    struct op *op = op_new(t->loop->db);
+    struct op *op = lanes_op_new(t->loop->db);
     op->plain = sql;
     enum err err = conn_send(t->db.tx, op);
     if (err != OK)
-        op_free(t->loop->db, op);
+        lanes_op_free(t->loop->db, op);
     return err;
 }
 
 static enum err tx_commit(struct task *t)
 {
-    struct awaited a = { .conn = t->db.tx, .op = op_new(t->loop->db) };
+    struct awaited a = { .conn = t->db.tx, .op = lanes_op_new(t->loop->db) };
     a.op->plain = "COMMIT";
     a.op->writes = true;
     TRY(await(t, &a));
-    bool committed = strcmp(PQcmdStatus(a.result), "COMMIT") == 0; /* a broken transaction answers ROLLBACK */
+    bool committed =
+        strcmp(PQcmdStatus(a.result), "COMMIT") == 0; /* an aborted transaction reports ROLLBACK */
     PQclear(a.result);
     return committed ? OK : ERR_INTERNAL;
 }
@@ -157,14 +158,14 @@ static void tx_end(struct task *t)
 {
     struct conn *conn = t->db.tx;
     t->db.tx = NULL;
-    lane_give(t->loop->db, conn);
+    lanes_release(t->loop->db, conn);
 }
 
 static enum err tx_once(struct task *t, enum err (*fn)(void *arg), void *arg)
 {
     t->db.retry = false;
-    TRY(lane_take(t, &t->db.tx));
-    enum err err = tx_say(t, "BEGIN");
+    TRY(lanes_acquire(t, &t->db.tx));
+    enum err err = tx_send(t, "BEGIN");
     if (err == OK)
         err = fn(arg);
     if (err == OK)
@@ -194,19 +195,19 @@ bool db_in_tx(const struct task *t)
     return t->db.tx;
 }
 
-bool db_failed_by_others(const struct task *t)
+bool db_is_retryable(const struct task *t)
 {
     return t->db.retry;
 }
 
 enum err db_savepoint(struct task *t)
 {
-    return tx_say(t, "SAVEPOINT call");
+    return tx_send(t, "SAVEPOINT call");
 }
 
-enum err db_undo_to_savepoint(struct task *t)
+enum err db_rollback_to_savepoint(struct task *t)
 {
-    return tx_say(t, "ROLLBACK TO SAVEPOINT call");
+    return tx_send(t, "ROLLBACK TO SAVEPOINT call");
 }
 
 bool db_task_end(struct task *t)

@@ -1,4 +1,4 @@
-/* What PostgreSQL says of the statements: the columns of their results. */
+/* Asks PostgreSQL for the result columns of every statement. */
 #include "db/describe.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "db/statement.h"
 #include "server/log.h"
 
-/* All at once: one round trip for them all. */
+/* Pipelined: one round trip for all statements. */
 static bool send_all(PGconn *pg)
 {
     bool sent = PQenterPipelineMode(pg);
@@ -24,13 +24,13 @@ static void take_names(const PGresult *r, struct arena *arena, struct described 
         d->names[i] = arena_text(arena, PQfname(r, i));
 }
 
-/* The result of a preparation or of a description, and the NULL that ends it. */
+/* Reads the result of one Prepare or Describe, and the NULL that ends it. */
 static bool take_one(PGconn *pg, const struct statement *st, struct arena *arena, struct described *d)
 {
     PGresult *r = PQgetResult(pg);
     bool ok = PQresultStatus(r) == PGRES_COMMAND_OK;
     if (!ok)
-        log_failure("PostgreSQL refuses the statement %s: %s", st->name,
+        log_failure("PostgreSQL rejects the statement %s: %s", st->name,
                     r ? PQresultErrorMessage(r) : PQerrorMessage(pg));
     else if (d)
         take_names(r, arena, d);
@@ -44,7 +44,7 @@ bool describe_statements(const char *database_url, struct arena *arena, const st
     struct described *all = arena_zero(arena, (size_t)(statements_count + 1) * sizeof *all);
     PGconn *pg = admin_connect(database_url);
     bool ok = pg && admin_run(pg, "cannot set the schema", "set search_path = daybook, public") &&
-              (send_all(pg) || log_failure("the statements cannot be checked: %s", PQerrorMessage(pg)));
+              (send_all(pg) || log_failure("cannot check the statements: %s", PQerrorMessage(pg)));
     for (int i = 0; ok && i < statements_count; i++)
         ok = take_one(pg, statements[i], arena, NULL) && take_one(pg, statements[i], arena, &all[i]);
     PQfinish(pg);

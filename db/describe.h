@@ -1,4 +1,4 @@
-/* What PostgreSQL says of the statements: the columns of their results. */
+/* Asks PostgreSQL for the result columns of every statement. */
 #ifndef DAYBOOK_DB_DESCRIBE_H
 #define DAYBOOK_DB_DESCRIBE_H
 
@@ -12,8 +12,8 @@ struct described {
     const char **names;
 };
 
-/* Prepares every statement without running it; *described has one item a statement, by its index. False: one
- * line on stderr says which statement PostgreSQL refuses. */
+/* Prepares every statement without running it. *described has one item per statement, by its index. If
+ * PostgreSQL rejects a statement, prints one line on stderr and returns false. */
 bool describe_statements(const char *database_url, struct arena *arena, const struct described **described);
 
 #endif

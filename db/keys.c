@@ -1,4 +1,4 @@
-/* The API keys, as a loop keeps them in memory. */
+/* The in-memory API keys of a loop. */
 #include "db/keys.h"
 
 #include <stdlib.h>
@@ -48,19 +48,19 @@ void keys_load(struct db *db, void (*done)(void *user, struct key_set *keys, enu
 {
     struct load *load = malloc(sizeof *load);
     *load = (struct load){ done, user };
-    struct op *op = op_new(db);
+    struct op *op = lanes_op_new(db);
     op->statement = &KEY_LIST;
     op->done = loaded;
     op->user = load;
-    enum err err = lane_send(db, op);
+    enum err err = lanes_send(db, op);
     if (err != OK) {
-        op_free(db, op);
+        lanes_op_free(db, op);
         free(load);
         done(user, NULL, err);
     }
 }
 
-const struct key *key_find(const struct key_set *set, const char *hash)
+const struct key *keys_find(const struct key_set *set, const char *hash)
 {
     return bsearch(hash, set->keys, (size_t)set->count, sizeof set->keys[0], by_hash);
 }

@@ -1,4 +1,4 @@
-/* The API keys, as a loop keeps them in memory. */
+/* The in-memory API keys of a loop. */
 #ifndef DAYBOOK_DB_KEYS_H
 #define DAYBOOK_DB_KEYS_H
 
@@ -16,13 +16,13 @@ struct key {
 };
 
 struct key_set {
-    bool any;  /* a key was ever made, revoked ones included */
-    int count; /* of those that are good, in the order of their hashes */
+    bool any;  /* a key was ever created, even if revoked since */
+    int count; /* valid keys, sorted by hash */
     struct key keys[];
 };
 
-/* Reads all keys without waiting; `done` owns the set (free). */
+/* Reads all keys without waiting. `done` owns the set and frees it with free(). */
 void keys_load(struct db *db, void (*done)(void *user, struct key_set *keys, enum err err), void *user);
-const struct key *key_find(const struct key_set *set, const char *hash);
+const struct key *keys_find(const struct key_set *set, const char *hash);
 
 #endif

@@ -9,18 +9,18 @@
 
 enum {
     REPLAN_US = 10 * 1000 * 1000,
-    OTHERS_US = 100 * 1000, /* one connection for writes is enough to be ready: the others follow */
+    OTHERS_US = 100 * 1000, /* one write connection is enough to be ready: the others connect later */
 };
 
-/* A plan is made once for each connection, from the sizes of the tables at that moment, and tables grow: now
- * and then all plans are made anew. It costs a few planner runs. */
+/* Each connection plans its statements once, for the table sizes of that moment. Tables grow, so the plans
+ * are discarded now and then. That costs a few planner runs. */
 static void replan(struct conn *c)
 {
-    struct op *op = op_new(c->db);
+    struct op *op = lanes_op_new(c->db);
     op->plain = "DISCARD PLANS";
     op->alone = true;
     if (conn_send(c, op) != OK)
-        op_free(c->db, op);
+        lanes_op_free(c->db, op);
 }
 
 static void replan_all(struct timer *t)
@@ -50,7 +50,7 @@ struct db *db_open(struct loop *loop, const char *url)
         if (i == 0)
             conn_connect(&db->write[i]);
         else
-            loop_timer(loop, &db->write[i].timer, OTHERS_US); /* it connects then */
+            loop_timer(loop, &db->write[i].timer, OTHERS_US); /* connects when the timer fires */
     }
     for (int i = 0; i < db->slow_count; i++)
         conn_init(&db->slow[i], db, LANE_SLOW); /* connected when first needed */
@@ -96,7 +96,7 @@ bool db_ready(const struct db *db)
     return writes && db->read.state == CONN_READY;
 }
 
-struct op *op_new(struct db *db)
+struct op *lanes_op_new(struct db *db)
 {
     struct op *op = db->spare;
     if (op)
@@ -107,13 +107,13 @@ struct op *op_new(struct db *db)
     return op;
 }
 
-void op_free(struct db *db, struct op *op)
+void lanes_op_free(struct db *db, struct op *op)
 {
     op->next = db->spare;
     db->spare = op;
 }
 
-/* The least loaded, so that PostgreSQL can group the commits of several connections in one flush. */
+/* The least loaded one: spreading writes lets PostgreSQL flush the commits of several connections at once. */
 static struct conn *write_conn(struct db *db)
 {
     struct conn *best = NULL;
@@ -125,7 +125,7 @@ static struct conn *write_conn(struct db *db)
     return best;
 }
 
-enum err lane_send(struct db *db, struct op *op)
+enum err lanes_send(struct db *db, struct op *op)
 {
     struct conn *c = op->statement->lane == LANE_READ ? &db->read : write_conn(db);
     return c ? conn_send(c, op) : ERR_DATABASE_UNAVAILABLE;
@@ -133,7 +133,7 @@ enum err lane_send(struct db *db, struct op *op)
 
 /* ---- the slow lane ---- */
 
-static struct conn *slow_free(struct db *db)
+static struct conn *slow_idle(struct db *db)
 {
     for (int i = 0; i < db->slow_count; i++)
         if (conn_usable(&db->slow[i]) && !db->slow[i].busy)
@@ -141,8 +141,8 @@ static struct conn *slow_free(struct db *db)
     return NULL;
 }
 
-/* False: nothing is up, nor about to be. */
-static bool slow_hope(struct db *db, bool connect)
+/* Whether a slow connection is up or connecting. `connect`: starts one that is down. */
+static bool slow_is_alive(struct db *db, bool connect)
 {
     bool hope = false;
     for (int i = 0; i < db->slow_count; i++) {
@@ -179,17 +179,17 @@ static void lease_end(struct db *db, struct lease *lease, struct conn *conn, enu
     task_wake(&lease->wait, why);
 }
 
-enum err lane_take(struct task *t, struct conn **conn)
+enum err lanes_acquire(struct task *t, struct conn **conn)
 {
     struct db *db = t->loop->db;
     if (db->stopping)
         return ERR_SHUTTING_DOWN;
-    *conn = db->waiting ? NULL : slow_free(db);
+    *conn = db->waiting ? NULL : slow_idle(db);
     if (*conn) {
         (*conn)->busy = true;
         return OK;
     }
-    if (!slow_hope(db, true))
+    if (!slow_is_alive(db, true))
         return ERR_DATABASE_UNAVAILABLE;
     struct lease lease = { .wait.give_up = lease_give_up };
     struct lease **end = &db->waiting;
@@ -201,45 +201,44 @@ enum err lane_take(struct task *t, struct conn **conn)
     return err;
 }
 
-void lane_slow_changed(struct db *db)
+void lanes_slow_changed(struct db *db)
 {
     struct conn *conn;
     if (db->stopping)
-        return; /* db_close tells those that wait */
-    while (db->waiting && (conn = slow_free(db))) {
+        return; /* db_close ends the waiting leases */
+    while (db->waiting && (conn = slow_idle(db))) {
         conn->busy = true;
         lease_end(db, db->waiting, conn, OK);
     }
-    while (db->waiting && !slow_hope(db, false))
+    while (db->waiting && !slow_is_alive(db, false))
         lease_end(db, db->waiting, NULL, ERR_DATABASE_UNAVAILABLE);
 }
 
 static void rolled_back(struct op *op, PGresult *result, enum err err)
 {
     struct conn *conn = op->user;
-    (void)err; /* a lost connection has no transaction either */
+    (void)err; /* a lost connection has no transaction to roll back */
     if (result)
         PQclear(result);
     conn->busy = conn->poisoned = false;
-    lane_slow_changed(conn->db);
+    lanes_slow_changed(conn->db);
 }
 
-void lane_give(struct db *db, struct conn *conn)
+void lanes_release(struct db *db, struct conn *conn)
 {
     if (conn->poisoned && conn_usable(conn)) {
-        /* A statement may still be running: nobody gets this connection before the roll-back behind it is
-         * done. */
-        struct op *op = op_new(db);
+        /* A statement may still be running. Keep the lease until the rollback queued behind it is done. */
+        struct op *op = lanes_op_new(db);
         op->plain = "ROLLBACK";
         op->done = rolled_back;
         op->user = conn;
         op->alone = true;
         if (conn_send(conn, op) == OK)
             return;
-        op_free(db, op);
+        lanes_op_free(db, op);
     }
     conn->busy = conn->poisoned = false;
-    lane_slow_changed(db);
+    lanes_slow_changed(db);
 }
 
 void db_stats(const struct db *db, struct db_stats *out)

@@ -5,7 +5,7 @@
 #include "db/conn.h"
 #include "server/task.h"
 
-/* A task that waits for a connection of the slow lane. */
+/* A task waiting for a connection of the slow lane. */
 struct lease {
     struct task_wait wait;
     struct lease *next;
@@ -19,21 +19,21 @@ struct db {
     struct conn *write, *slow;
     int write_count, slow_count;
     struct lease *waiting; /* oldest first */
-    struct op *spare;
+    struct op *spare;      /* free list */
     struct timer replan;
     uint64_t reconnects, lost_ops;
     bool stopping;
 };
 
-struct op *op_new(struct db *db);
-void op_free(struct db *db, struct op *op);
+struct op *lanes_op_new(struct db *db);
+void lanes_op_free(struct db *db, struct op *op);
 
-/* Puts the statement on its lane (not LANE_SLOW). */
-enum err lane_send(struct db *db, struct op *op) must_check;
-/* A connection of the slow lane for the calling coroutine, or why there is none. */
-enum err lane_take(struct task *t, struct conn **conn) must_check;
-void lane_give(struct db *db, struct conn *conn);
-/* A slow connection became usable, or went away. */
-void lane_slow_changed(struct db *db);
+/* Sends the statement on its lane, which must not be LANE_SLOW. */
+enum err lanes_send(struct db *db, struct op *op) must_check;
+/* Leases a connection of the slow lane to the calling coroutine; waits for one if all are busy. */
+enum err lanes_acquire(struct task *t, struct conn **conn) must_check;
+void lanes_release(struct db *db, struct conn *conn);
+/* Called when a slow connection becomes usable or is lost. */
+void lanes_slow_changed(struct db *db);
 
 #endif

@@ -1,9 +1,9 @@
-/* The migrations that are built into the binary, made from migrations/ by tools/embed.awk. */
+/* The migrations built into the binary, generated from migrations/ by tools/embed.awk. */
 #ifndef DAYBOOK_DB_MIGRATIONS_H
 #define DAYBOOK_DB_MIGRATIONS_H
 
 struct migration {
-    int number; /* 1, 2, 3 … without a gap */
+    int number; /* 1, 2, 3 … without gaps */
     const char *name, *sql;
 };
 

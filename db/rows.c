@@ -1,4 +1,4 @@
-/* Rows and the JSON or CSV that they become, by the types of their columns. */
+/* Rows, and their conversion to JSON and CSV by column type. */
 #include "db/rows.h"
 
 #include <stdio.h>
@@ -12,21 +12,21 @@
 struct rows {
     const struct column_map *map; /* NULL: not bound yet */
     PGresult *result;
-    int *sharers;
-    int first, count; /* of the result's rows, those that are ours */
+    int *result_refs;
+    int first, count; /* our range of the result */
 };
 
 static void release(void *what)
 {
     const struct rows *r = what;
-    result_release(r->result, r->sharers);
+    conn_release_result(r->result, r->result_refs);
 }
 
-struct rows *rows_keep(struct arena *arena, const struct op *op, PGresult *result)
+struct rows *rows_from_result(struct arena *arena, const struct op *op, PGresult *result)
 {
     struct rows *r = arena_alloc(arena, sizeof *r);
-    *r = (struct rows){ NULL, result, op->sharers, op->first, op->count };
-    if (!op->sharers)
+    *r = (struct rows){ NULL, result, op->result_refs, op->first, op->count };
+    if (!op->result_refs)
         r->count = PQntuples(result);
     arena_on_release(arena, release, r);
     return r;
@@ -44,10 +44,10 @@ void rows_bind(struct rows *r, const struct column_map *map)
     r->map = map;
 }
 
-/* Rows of several requests have the request's number before their own columns. */
+/* In a shared result, the number of the request is the first column. */
 static int position(const struct rows *r, int at)
 {
-    return at + (r->sharers != NULL);
+    return at + (r->result_refs != NULL);
 }
 
 static int column_at(const struct rows *r, const struct column *column)
@@ -55,7 +55,7 @@ static int column_at(const struct rows *r, const struct column *column)
     const struct columns *set = r->map ? r->map->columns : NULL;
     size_t index = set ? (size_t)(column - set->first) : 0;
     if (!set || index >= set->count) {
-        fprintf(stderr, "daybookd: a column was read from rows that do not have it (%s)\n",
+        fprintf(stderr, "daybookd: code reads a column that is not in the column set of its rows (%s)\n",
                 set ? set->names : "none");
         abort();
     }
@@ -85,7 +85,7 @@ void row_cursor(const struct rows *r, int row, struct arena *arena, struct curso
         values->value[i] = arena_text(arena, text_at(r, row, position(r, r->map->cursor[i])));
 }
 
-/* ---- values ---- */
+/* ---- JSON ---- */
 
 static void put_raw(struct buf *out, const char *text, size_t len)
 {
@@ -108,7 +108,7 @@ static void put_float(struct buf *out, const char *text, size_t len)
         buf_text(out, "null");
 }
 
-/* "2026-06-04 10:00:00.5+00" becomes "2026-06-04T10:00:00.5Z"; the end of time is null. */
+/* "2026-06-04 10:00:00.5+00" becomes "2026-06-04T10:00:00.5Z"; infinity becomes null. */
 static void put_time(struct buf *out, const char *text, size_t len)
 {
     if (len < 22 || text[10] != ' ') {
@@ -124,7 +124,7 @@ static void put_time(struct buf *out, const char *text, size_t len)
     out->len += len;
 }
 
-/* {a,"b c"} becomes ["a","b c"]. One dimension, as all of ours. */
+/* {a,"b c"} becomes ["a","b c"]. All our arrays have one dimension. */
 static void put_array(struct buf *out, const char *text, size_t len)
 {
     char *item = arena_alloc(out->arena, len + 1);
@@ -152,7 +152,7 @@ static void put_array(struct buf *out, const char *text, size_t len)
     buf_char(out, ']');
 }
 
-/* By type; what is not listed is a JSON string. */
+/* Types that are not listed become JSON strings. */
 static const struct {
     Oid type;
     void (*put)(struct buf *out, const char *text, size_t len);
@@ -202,14 +202,14 @@ void rows_json(struct buf *out, const struct rows *r, int row)
 static void cell_time(struct buf *out, const char *text, size_t len)
 {
     if (len < 22 || text[10] != ' ')
-        return; /* the end of time */
+        return; /* infinity */
     buf_add(out, text, 10);
     buf_char(out, 'T');
     buf_add(out, text + 11, len - 14);
     buf_char(out, 'Z');
 }
 
-/* What is not listed is text. */
+/* Types that are not listed are text. */
 static const struct {
     Oid type;
     void (*put)(struct buf *out, const char *text, size_t len);
@@ -220,7 +220,7 @@ static const struct {
 
 static void put_cell(struct buf *out, const PGresult *res, int row, int col)
 {
-    const char *text = PQgetvalue(res, row, col); /* of null it is empty */
+    const char *text = PQgetvalue(res, row, col); /* empty for null */
     size_t len = (size_t)PQgetlength(res, row, col);
     Oid type = PQftype(res, col);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)

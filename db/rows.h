@@ -1,4 +1,4 @@
-/* Rows as db/ makes them from results. */
+/* Makes rows from a result of libpq. */
 #ifndef DAYBOOK_DB_ROWS_H
 #define DAYBOOK_DB_ROWS_H
 
@@ -7,7 +7,7 @@
 #include "core/base/arena.h"
 #include "db/conn.h"
 
-/* Takes over the part of the result that is the operation's; released with the arena. */
-struct rows *rows_keep(struct arena *arena, const struct op *op, PGresult *result);
+/* Takes ownership of the operation's part of the result; released with the arena. */
+struct rows *rows_from_result(struct arena *arena, const struct op *op, PGresult *result);
 
 #endif

@@ -1,11 +1,11 @@
-/* The statements for people to read: the command `daybookd sql`. */
+/* The command `daybookd sql`: prints statements. */
 #ifndef DAYBOOK_DB_STATEMENT_PRINT_H
 #define DAYBOOK_DB_STATEMENT_PRINT_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* One line for each statement: name, lane, shape, and its parameters in the order of $1, $2, ... */
+/* One line per statement: name, lane, shape, and the parameters in the order of $1, $2, ... */
 void statement_print_list(FILE *to);
 
 /* The text as it is sent to PostgreSQL, after a comment that names its parameters. NAME_together is the form

@@ -1,4 +1,4 @@
-/* What the connections of a loop count, for the metrics page. */
+/* Statistics of the connections of a loop, for the metrics page. */
 #ifndef DAYBOOK_DB_STATS_H
 #define DAYBOOK_DB_STATS_H
 
@@ -13,7 +13,7 @@ enum { LANES = LANE_SLOW + 1 };
 struct db_stats {
     int64_t ready[LANES];     /* connections that can be used */
     int64_t in_flight[LANES]; /* statements sent or queued, and not answered */
-    int64_t waiting;          /* requests that wait for a slow connection */
+    int64_t waiting;          /* requests waiting for a slow connection */
     int64_t reconnects, lost; /* since the start */
 };
 

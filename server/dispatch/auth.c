@@ -92,7 +92,7 @@ static enum err check_key(struct auth *a, struct call *c, bool fresh, bool *relo
     if (!sent_key)
         return problem_set(&c->problem, ERR_UNAUTHENTICATED,
                            "send a key as Authorization: Bearer or X-API-Key");
-    const struct key *key = key_find(a->keys, key_hash(c, sent_key));
+    const struct key *key = keys_find(a->keys, key_hash(c, sent_key));
     if (!key) {
         *reload_needed = true;
         return OK;

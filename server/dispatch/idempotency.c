@@ -73,7 +73,7 @@ static enum err replay(struct call *c, const struct rows *r, const char *hash)
 static bool is_storable(const struct call *c, enum err err)
 {
     return err_status(err) < 500 && err != ERR_MODEL_NOT_CONFIGURED && err != ERR_REFLECTION_RUNNING &&
-           !db_failed_by_others(&c->task);
+           !db_is_retryable(&c->task);
 }
 
 void idempotency_partial_failure(struct call *c, enum err err)
@@ -116,7 +116,7 @@ static enum err run_in_tx(struct call *c, void *arg)
     if (err != OK) {
         if (!is_storable(c, err))
             return err;
-        TRY(db_undo_to_savepoint(&c->task));
+        TRY(db_rollback_to_savepoint(&c->task));
         reply_with_problem(c, err);
     }
     copy_reply(&in, c);

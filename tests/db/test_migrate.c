@@ -212,7 +212,7 @@ END_TEST
 
 START_TEST(an_unreadable_url_is_refused_without_its_password)
 {
-    refused("mysql://user:secret@host/db", "daybookd: the database URL cannot be read: it looks like "
+    refused("mysql://user:secret@host/db", "daybookd: invalid database URL: expected "
                                            "postgresql://user:password@host:5432/database\n");
 }
 END_TEST
