@@ -1,11 +1,11 @@
-/* Deployments: versions of skills that run, live, on paper or in a simulation. */
+/* Deployments: running versions of skills, in live, paper or sim mode. */
 #include "handlers/kit/fields.h"
 #include "handlers/kit/reply.h"
 #include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 
-/* Whatever a request about deployments may carry. */
+/* The input of all deployment routes. */
 struct deployment_in {
     const char *id, *skill_id, *version, *mode, *name, *at, *as_of;
     struct reflection_in *reflection;
@@ -67,8 +67,8 @@ static enum err created(struct call *c, const struct rows *r)
                          in->skill_id);
 }
 
-/* It is out of sight at once. When the request's time is up before all of it is gone, what is gone stays
- * gone, and the next try goes on. */
+/* Hides the deployment at once, then deletes its rows in steps. If the request times out, the deleted rows
+ * stay deleted and a retry continues. */
 static enum err delete_all(struct call *c)
 {
     TRY(query_run(c, &deployment_hide, c->in));

@@ -1,4 +1,4 @@
-/* Lessons of the research process, and the block of them that goes into prompts. */
+/* Lessons of the research process, and the block of lessons for prompts. */
 #include "core/lessons/lesson.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ struct outcome_in {
     int64_t sample_size;
 };
 
-/* Whatever a request about lessons may carry. */
+/* The input of all lesson routes. */
 struct lesson_in {
     const char *id, *at, *as_of, *since, *until;
     const char *context, *takeaway, *reason, *by, *into, *status, *active, *text, *format;
@@ -101,7 +101,7 @@ static const struct field merge_fields[] = {
     L(FROM_BODY, KIND_UUIDS, ids, .required = true, .min = 1, .max = 31),
     END_FIELDS,
 };
-/* What the statements take that change lessons, whichever route asks for it. */
+/* The parameters of the statements that change lessons, for all routes. */
 static const struct field change_fields[] = {
     L(COMPUTED, KIND_TIME, at), L(COMPUTED, KIND_UUIDS, ids), L(COMPUTED, KIND_CHOICE, to_status), L(COMPUTED, KIND_TEXT, reason),
     L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
@@ -146,7 +146,7 @@ static enum err prepare_create(struct call *c)
     struct lesson_in *in = c->in;
     if (lesson_has_markup(in->takeaway))
         return problem_field(&c->problem, "takeaway", FAULT_RESERVED_MARKUP,
-                             "must not hold the tags of the <learned_patterns> block");
+                             "must not contain the tags of the <learned_patterns> block");
     in->similar_keys = similar(c, in->takeaway);
     return OK;
 }
@@ -178,7 +178,7 @@ static bool is_among(const struct rows *r, const char *id)
     return false;
 }
 
-/* Locks the current versions of in->ids and checks that each may become `to`. */
+/* Locks the current versions of in->ids and checks that each may change to `to`. */
 static enum err lock(struct call *c, struct lesson_in *in, enum lesson_status to)
 {
     struct rows *r;
@@ -233,12 +233,12 @@ static enum err retire_tx(struct call *c, void *arg)
     return change(c, arg, LESSON_RETIRED);
 }
 
-/* Both are locked at once, in one order, so that two changes cannot wait for each other. */
+/* Locks both lessons at once, in a fixed order, so that two requests cannot deadlock. */
 static enum err supersede_tx(struct call *c, void *arg)
 {
     struct lesson_in *in = arg;
     in->ids = list_of(c, in->id, in->by);
-    TRY(lock(c, in, LESSON_SUPERSEDED)); /* the new one must be active too, which is what may be superseded */
+    TRY(lock(c, in, LESSON_SUPERSEDED)); /* the new one must be active too: the same check */
     in->superseded_by = in->by;
     return change_to(c, in, LESSON_SUPERSEDED);
 }
@@ -270,7 +270,7 @@ static enum err merge_tx(struct call *c, void *arg)
     all[others.count] = in->into;
     in->ids = (struct texts){ others.count + 1, all };
     enum err err = lock(c, in, LESSON_SUPERSEDED);
-    in->ids = others; /* also when it fails: the transaction may run again */
+    in->ids = others; /* restored on failure too: the transaction may be retried */
     TRY(err);
     struct rows *into, *merged;
     TRY(query_one(c, &lesson_merge_into, in, NULL, &into));
@@ -299,7 +299,7 @@ static enum err lesson_merge(struct call *c)
 
 /* ---- reading ---- */
 
-enum err lessons_in_use(struct call *c, struct texts tags, const char *as_of, struct rows **rows)
+enum err lesson_list_active(struct call *c, struct texts tags, const char *as_of, struct rows **rows)
 {
     const struct lesson_in in = { .tags = tags, .as_of = as_of, .limit = 30 };
     return query_rows(c, &lesson_block, &in, NULL, rows);
@@ -363,9 +363,9 @@ static enum err export_page(struct call *c, struct pages *p, const struct rows *
     const struct lesson_in *in = c->in;
     const bool md = strcmp(in->format, "md") == 0;
     struct buf out = { .arena = step };
-    if (!p->begun)
+    if (!p->started)
         TRY(stream_begin(c, md ? "text/markdown; charset=utf-8" : "application/x-ndjson"));
-    if (!p->begun && md)
+    if (!p->started && md)
         buf_text(&out, "# Lessons\n\n");
     for (int row = 0; row < count; row++)
         (md ? markdown : jsonl)(&out, r, row);
@@ -378,7 +378,7 @@ static enum err export_all(struct call *c)
     return pages_walk(c, &p);
 }
 
-/* A pair that contradicts itself is a conflict; one that says nearly the same is a duplicate. */
+/* Appends a conflict, which has a reason, or a duplicate, which has none. */
 static void put_pair(struct buf *out, const struct rows *r, int row, const char *reason)
 {
     buf_fmt(out, "%s{\"a\":\"%s\",\"b\":\"%s\",\"score\":%s", out->data[out->len - 1] == '[' ? "" : ",",
@@ -392,7 +392,7 @@ static void put_pair(struct buf *out, const struct rows *r, int row, const char 
 
 static enum err curate(struct call *c)
 {
-    enum { MOST_PAIRS = 1000 }; /* as the statement has it */
+    enum { PAIRS_MAX = 1000 }; /* the limit of LESSON_PAIRS */
     const struct lesson_in *in = c->in;
     struct rows *pairs, *stale;
     TRY(query_rows(c, &lesson_pairs, in, NULL, &pairs));
@@ -421,7 +421,7 @@ static enum err curate(struct call *c)
     }
     buf_text(out, "],\"more\":");
     buf_json_bool(out, rows_count(stale) > stale_count || duplicate_count > in->limit ||
-                           conflict_count > in->limit || rows_count(pairs) == MOST_PAIRS);
+                           conflict_count > in->limit || rows_count(pairs) == PAIRS_MAX);
     buf_char(out, '}');
     return OK;
 }

@@ -1,4 +1,4 @@
-/* What the service says about itself: health, version, metrics and the contract. */
+/* Health, version, metrics and the API description. */
 #include "commit.gen.h"
 #include "server/dispatch/query.h"
 #include "handlers/routes.h"

@@ -1,4 +1,4 @@
-/* The route tables of all resources, as dispatch searches them. */
+/* The route tables of all resources, in the order in which dispatch searches them. */
 #include "handlers/routes.h"
 
 #include "server/dispatch/route.h"

@@ -1,4 +1,4 @@
-/* Skills and their versions: what an agent is told to do, and how much of its track record it is shown. */
+/* Skills and their versions: the instructions of an agent, and how much of its track record it sees. */
 #include "handlers/kit/fields.h"
 #include "handlers/kit/reply.h"
 #include "handlers/kit/row.h"
@@ -11,7 +11,7 @@ struct memory_in {
     struct reflection_in *reflection;
 };
 
-/* Whatever a request about skills may carry. */
+/* The input of all skill routes. */
 struct skill_in {
     const char *skill_id, *version, *strategy, *at, *as_of;
     struct texts avoid;
@@ -29,7 +29,7 @@ const char *const reflection_cadences[] = { "off", "per_n_trades", "daily", NULL
 #define AS_OF    FIELD_AS_OF(struct skill_in)
 #define PAGE     FIELD_PAGE(struct skill_in)
 
-/* What is absent here and in the memory gets its default in the statement, because the object that it is in may be absent too. */
+/* The statement applies the defaults of these and of the memory fields, because the whole object may be absent. */
 static const struct field reflection_fields[] = { REFLECTION_FIELDS, END_FIELDS };
 static const struct field memory_fields[] = {
     FIELD(FROM_BODY, KIND_BOOL, struct memory_in, enabled),
@@ -61,7 +61,7 @@ QUERY(version_get, SKILL_VERSION_GET, get_fields, .missing = VERSION_NAMED);
 QUERY(version_list, SKILL_VERSION_LIST, versions_fields, .missing = "skill {skill_id}");
 QUERY(skill_list, SKILL_LIST, list_fields);
 
-/* What an agent was shown must stay reproducible: what a deployment runs does not change under it. */
+/* A version that a deployment runs cannot change: past prompts must stay reproducible. */
 static enum err put_tx(struct call *c, void *arg)
 {
     const struct skill_in *in = arg;

@@ -1,4 +1,4 @@
-/* Eviction: which entries have had their time, into the archive and back. */
+/* Eviction: moves old entries to the archive, and restores them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,16 +13,16 @@ struct evict_in {
     int64_t max_age_days, keep_per_pair, unread_days, limit, samples;
 };
 
-enum { POLICIES = 3, DAYS_MOST = 36500 };
+enum { POLICIES = 3, DAYS_MAX = 36500 };
 static const char *const policy_names[POLICIES] = { "time", "size", "relevance" };
 
 /* clang-format off */
 #define V(kind, member, ...) FIELD(FROM_BODY, kind, struct evict_in, member, __VA_ARGS__)
 static const struct field evict_fields[] = {
     V(KIND_TAGS, policies, .min = 1, .max = POLICIES, .item_max = 16, .fallback = "time,size,relevance"),
-    V(KIND_INT, max_age_days, .min = 1, .max = DAYS_MOST, .fallback = "180"),
+    V(KIND_INT, max_age_days, .min = 1, .max = DAYS_MAX, .fallback = "180"),
     V(KIND_INT, keep_per_pair, .min = 1, .max = 1000000, .fallback = "20"),
-    V(KIND_INT, unread_days, .min = 1, .max = DAYS_MOST, .fallback = "30"),
+    V(KIND_INT, unread_days, .min = 1, .max = DAYS_MAX, .fallback = "30"),
     V(KIND_LINE, ticker, .min = 1, .max = 64),
     V(KIND_LINE, task_type, .min = 1, .max = 64),
     V(KIND_BOOL, dry_run, .fallback = "true"),
@@ -45,7 +45,7 @@ COLUMNS(restored_row, asked, found, restored);
 QUERY(episode_evict, EPISODE_EVICT, evict_fields, READS(evicted_row));
 QUERY(episode_restore, EPISODE_RESTORE, restore_fields, READS(restored_row));
 
-/* ---- into the archive ---- */
+/* ---- evict ---- */
 
 static enum err check_policies(struct call *c, const struct texts *policies)
 {
@@ -98,7 +98,7 @@ static enum err evict(struct call *c)
     return query_tx(c, evict_tx, c->in);
 }
 
-/* ---- and back ---- */
+/* ---- restore ---- */
 
 static enum err restore_tx(struct call *c, void *arg)
 {
@@ -106,7 +106,7 @@ static enum err restore_tx(struct call *c, void *arg)
     struct rows *r;
     TRY(query_one(c, &episode_restore, in, NULL, &r));
     if (!row_text(r, 0, &restored_row.asked))
-        return problem_set(&c->problem, ERR_NOT_FOUND, "there was no eviction %s", in->eviction_id);
+        return problem_set(&c->problem, ERR_NOT_FOUND, "there is no eviction %s", in->eviction_id);
     const int64_t restored = row_int(r, 0, &restored_row.restored, 0),
                   found = row_int(r, 0, &restored_row.found, 0);
     buf_fmt(reply_json(c, 200),
@@ -121,7 +121,7 @@ static enum err restore(struct call *c)
     if (!in->ids.count == !in->eviction_id)
         return problem_field(&c->problem, in->eviction_id ? "eviction_id" : "ids",
                              in->eviction_id ? FAULT_NOT_TOGETHER : FAULT_REQUIRED,
-                             "either ids or an eviction_id says what comes back");
+                             "give either ids or eviction_id, and not both");
     return query_tx(c, restore_tx, c->in);
 }
 

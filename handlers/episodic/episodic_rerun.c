@@ -1,5 +1,4 @@
-/* Whether a question must be asked again: the prior answer from the store, the policy of core/episodic/rerun.
- */
+/* Decides whether a question must be asked again: reads the prior answer, applies core/episodic/rerun. */
 #include <string.h>
 
 #include "handlers/episodic/episodic.h"
@@ -33,7 +32,7 @@ QUERY(episode_reuse, EPISODE_REUSE, rerun_fields);
 
 /* ---- regimes and signals ---- */
 
-/* The kind follows from how the value begins: tags are texts, numbers and booleans. */
+/* The first character of a value determines its kind: text, boolean or number. */
 static struct regime_tag read_tag(struct json_reader *r, const char *name)
 {
     switch (reader_peek(r)) {
@@ -42,7 +41,7 @@ static struct regime_tag read_tag(struct json_reader *r, const char *name)
     case 't':
     case 'f':
         return (struct regime_tag){ name, REGIME_TAG_BOOL, reader_word(r) };
-    default: /* of null, and of what cannot be a tag, there is no value */
+    default: /* null and other kinds give no value */
         return (struct regime_tag){ name, REGIME_TAG_NUMBER, reader_lexeme(r) };
     }
 }
@@ -74,7 +73,7 @@ struct regime_tags regime_tags_given(struct arena *arena, const struct objects *
     return regime_tags_stored(arena, buf_string(&out));
 }
 
-/* The names that are not of the regime, and where they go. */
+/* The signals that are not regime tags. */
 static const struct {
     const char *name;
     size_t offset;
@@ -111,7 +110,7 @@ enum err rerun_signals_given(struct call *c, const char *field, const struct obj
             err = ERR_INVALID_FIELDS;
     }
     if (regime.count > RERUN_TAGS_MOST)
-        err = problem_field(&c->problem, field, FAULT_TOO_MANY, "has more than %d names of a regime",
+        err = problem_field(&c->problem, field, FAULT_TOO_MANY, "has more than %d regime tags",
                             RERUN_TAGS_MOST);
     out->regime = regime_tags_given(&c->arena, &regime);
     return err;
@@ -171,7 +170,7 @@ void prior_json(struct buf *out, const struct rows *prior, const struct rerun *r
 
 /* ---- the route ---- */
 
-/* The prior is answered as it was before this read. */
+/* Replies with the prior as it was before this reuse is counted. */
 static enum err should_rerun(struct call *c)
 {
     struct rerun_in *in = c->in;

@@ -1,29 +1,28 @@
-/* Rows of field tables that several resources share. */
+/* Field table rows that several resources share. */
 #ifndef DAYBOOK_HANDLERS_KIT_FIELDS_H
 #define DAYBOOK_HANDLERS_KIT_FIELDS_H
 
 #include "server/json/field.h"
 
-#define LATEST "9999-12-31T23:59:59.999999Z" /* as_of of a read that asks for no instant */
+#define LATEST "9999-12-31T23:59:59.999999Z" /* the default of as_of */
 
 /* clang-format off */
-/* Rows for a table of that struct, whose members have the same names. */
+/* Rows for the table of a struct whose members have the same names. */
 #define FIELD_ID(type)    FIELD(FROM_PATH, KIND_UUID, type, id, .required = true)
 #define FIELD_AT(type)    FIELD(FROM_BODY, KIND_TIME, type, at, .fallback = "now")
 #define FIELD_AS_OF(type) FIELD(FROM_QUERY, KIND_TIME, type, as_of, .fallback = LATEST)
 #define FIELD_PAGE(type)  FIELD(FROM_QUERY, KIND_INT, type, limit, .min = 1, .max = 200, .fallback = "50"), \
                           FIELD(FROM_QUERY, KIND_CURSOR, type, cursor)
-/* Of a handler that asks for page after page itself (handlers/kit/pages.h). */
+/* For a handler that walks all pages itself (handlers/kit/pages.h). */
 #define FIELD_PAGES(type) FIELD(COMPUTED, KIND_INT, type, limit), FIELD(COMPUTED, KIND_CURSOR, type, cursor)
 #define CHOICES(...) (const char *const[]){ __VA_ARGS__, NULL }
-/* Of a route: what it may carry, and the struct that takes it. */
+/* For a route: its fields, and the struct that receives their values. */
 #define INPUT(table, type) .fields = (table), .in_size = sizeof(type)
 /* clang-format on */
 
-/* When lessons are distilled from the ledger: said by a version of a skill, and by a deployment that differs
- * from it. */
+/* When to distill lessons from the ledger. Set by a skill version; a deployment may override it. */
 struct reflection_in {
-    const char *cadence, *model; /* which a deployment alone has */
+    const char *cadence, *model; /* model: deployments only */
     int64_t every_n_trades;
 };
 extern const char *const reflection_cadences[]; /* in skill.c */

@@ -1,4 +1,4 @@
-/* Instants on the caller's clock. */
+/* Checks of instants that clients send. */
 #include "handlers/kit/instant.h"
 
 #include "core/base/time_text.h"

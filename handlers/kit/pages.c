@@ -1,4 +1,4 @@
-/* Whole lists, page after page: exports, and sums over all rows. */
+/* Walks all pages of a list: for exports, and for sums over all rows. */
 #include "handlers/kit/pages.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@ static void *member(const struct pages *p, const char *name)
     return (char *)p->in + field_find(p->query->fields, name)->offset;
 }
 
-static void go_on_after(struct pages *p, const struct rows *r, int row, struct arena *step)
+static void set_cursor_after(struct pages *p, const struct rows *r, int row, struct arena *step)
 {
     struct cursor_values last;
     struct cursor_values *next = member(p, "cursor");
@@ -27,14 +27,14 @@ static enum err walk_page(struct call *c, struct pages *p, struct arena *step, b
     const int count = rows_count(r) > p->limit ? (int)p->limit : rows_count(r);
     *more = rows_count(r) > count;
     if (*more)
-        go_on_after(p, r, count - 1, step);
+        set_cursor_after(p, r, count - 1, step);
     return p->take(c, p, r, count, step);
 }
 
 enum err pages_walk(struct call *c, struct pages *p)
 {
     *(int64_t *)member(p, "limit") = p->limit;
-    for (bool more = true; more; p->begun = true) {
+    for (bool more = true; more; p->started = true) {
         struct arena step = { 0 };
         call_breathe(c);
         enum err err = walk_page(c, p, &step, &more);

@@ -1,4 +1,4 @@
-/* Answers that several resources give. */
+/* Responses that several resources share. */
 #include "handlers/kit/reply.h"
 
 enum err reply_created(struct call *c, const struct rows *r, const char *path, const struct column *id)

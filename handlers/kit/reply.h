@@ -1,12 +1,12 @@
-/* Answers that several resources give. */
+/* Responses that several resources share. */
 #ifndef DAYBOOK_HANDLERS_KIT_REPLY_H
 #define DAYBOOK_HANDLERS_KIT_REPLY_H
 
 #include "server/dispatch/query.h"
 
-/* 201 with the first row as the document, and its place: `path` with the row's id behind it. */
+/* 201 with the first row as the body and the Location `path`/<id>. */
 enum err reply_created(struct call *c, const struct rows *r, const char *path, const struct column *id);
-/* The first row as the document. */
+/* The first row as the body. */
 enum err reply_row(struct call *c, int status, const struct rows *r);
 
 #endif

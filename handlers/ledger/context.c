@@ -1,4 +1,4 @@
-/* The context of a decision: what an agent is shown of its own track record. */
+/* The decision context: the part of its own track record that an agent sees. */
 #include "core/ledger/context.h"
 
 #include "core/base/list_text.h"
@@ -12,7 +12,7 @@
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 
-enum { USUAL_BYTES = 4096 }; /* of a context's text: reserved at once */
+enum { USUAL_BYTES = 4096 }; /* reserved at once: the usual length of a context */
 
 struct context_in {
     const char *id, *as_of, *lessons, *recall;
@@ -135,7 +135,7 @@ static enum err read_context(struct call *c, const struct rows *r, struct contex
     return OK;
 }
 
-/* The last section, within the tokens that the others have left. */
+/* Appends the last section, within the tokens that the other sections left. */
 static struct recall_shown put_recall(struct buf *text, const struct recall *recall, size_t room)
 {
     const size_t between = text->len > 0;
@@ -167,7 +167,7 @@ static void put_recall_members(struct buf *out, struct call *c, const struct rec
     buf_fmt(out, ",\"shown\":%zu}", shown->items);
 }
 
-/* `recall` NULL: no past situations were asked for. */
+/* `recall` is NULL if the request does not ask for past situations. */
 static enum err render(struct call *c, const struct rows *r, const struct recall *recall)
 {
     const struct context_in *in = c->in;

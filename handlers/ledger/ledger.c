@@ -1,4 +1,5 @@
-/* The ledger of one deployment while ticks are applied to it: loaded, changed in memory, stored at once. */
+/* Applies ticks to the ledger of one deployment: loads it, changes it in memory, stores it in one statement.
+ */
 #include "handlers/ledger/ledger.h"
 
 #include <string.h>
@@ -172,8 +173,8 @@ static void add_snapshot(struct ledger *l, const struct tick_in *in, const struc
 
 /* ---- applying ---- */
 
-/* Sets what the materializer does not know of a new trade: its id, and the market and the lessons that it was
- * opened under. Returns how many trades were closed. */
+/* Sets what the materializer does not know about new trades: the id, the market regime and the lessons at
+ * entry. Returns the number of closed trades. */
 static int64_t complete_ops(struct ledger *l, const struct tick_in *in, struct materialized *m)
 {
     int64_t closes = 0;

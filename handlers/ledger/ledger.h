@@ -1,4 +1,5 @@
-/* The ledger of one deployment while ticks are applied to it: loaded, changed in memory, stored at once. */
+/* Applies ticks to the ledger of one deployment: loads it, changes it in memory, stores it in one statement.
+ */
 #ifndef DAYBOOK_HANDLERS_LEDGER_LEDGER_H
 #define DAYBOOK_HANDLERS_LEDGER_LEDGER_H
 
@@ -8,14 +9,14 @@
 
 struct ledger {
     struct call *c;
-    struct arena *arena; /* of the ledger and of all that is applied to it */
+    struct arena *arena; /* of the ledger and of everything applied to it */
     const char *id, *skill_id, *version, *lessons_hash;
     enum cadence cadence;
     int64_t every_n_trades;
-    int64_t ticks;            /* as loaded; storing fails when there are more by then */
+    int64_t ticks;            /* when loaded; ledger_store stores nothing if there are more by then */
     int64_t base_tick_us;     /* the last stored tick; MATERIALIZE_NO_TICK: none */
-    int64_t note_us;          /* when the active note was made; MATERIALIZE_NO_TICK: there is none */
-    int64_t lessons_until_us; /* later ticks may have other lessons: load the ledger again */
+    int64_t note_us;          /* creation of the active note; MATERIALIZE_NO_TICK: none */
+    int64_t lessons_until_us; /* later ticks may have other lessons: reload the ledger */
 
     /* the state after the applied ticks */
     struct session session;
@@ -30,20 +31,19 @@ struct ledger {
     struct buf snapshots, changed, opened; /* JSON objects, separated by commas */
 };
 
-/* Loads the ledger for ticks from `tick_at` on; ERR_NOT_FOUND: there is no such deployment. */
+/* Loads the ledger for ticks at or after `tick_at`. ERR_NOT_FOUND: no such deployment. */
 enum err ledger_load(struct call *c, struct arena *arena, const char *deployment_id, const char *tick_at,
                      struct ledger *l) must_check;
 
-/* Applies a tick that is later than the last one and appends the response to it. On failure nothing changes.
- */
+/* Applies a tick that is later than the last one, and appends its response. On failure nothing changes. */
 enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *response) must_check;
 
-/* Stores what was applied, in one statement. `stored` false: another runner stored a tick first, and nothing
- * was stored. */
+/* Stores the applied ticks in one statement. *stored is false if another runner stored a tick first; then
+ * nothing was stored. */
 enum err ledger_store(struct ledger *l, bool *stored) must_check;
 
-/* Answers a tick that is not after the last one: with the stored response if it is a retry, else
- * ERR_TICK_OUT_OF_ORDER or ERR_TICK_CONFLICT. */
+/* Handles a tick that is not later than the last one: appends the stored response if it is a retry, else
+ * returns ERR_TICK_OUT_OF_ORDER or ERR_TICK_CONFLICT. */
 enum err ledger_replay(const struct ledger *l, const struct tick_in *in, struct buf *response,
                        bool *reflection_due) must_check;
 

@@ -1,5 +1,6 @@
-/* The pure functions of the ledger, without storage: what a tick would change, and the regime of a window of
- * bars. */
+/* Pure functions of the ledger, without storage: what a tick would change, and the regime of a series of
+ * bars.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,7 +129,7 @@ static enum err rows_of(struct call *c, const struct prev_in *prev, struct trade
         const char *name = arena_fmt(&c->arena, "prev.open[%zu]", i);
         if (!fits)
             found = problem_field(&c->problem, name, FAULT_OUT_OF_RANGE,
-                                  "has a number with more than 20 digits before the point");
+                                  "has a number with more than 20 digits before the decimal point");
         if (decimal_sign((*rows)[i].mae_usd) > 0)
             found = problem_field(&c->problem, arena_fmt(&c->arena, "%s.mae_usd", name), FAULT_OUT_OF_RANGE,
                                   "must be at most 0");
@@ -153,13 +154,14 @@ static enum err run(struct call *c, const struct trade *rows, size_t count, cons
     return status == MATERIALIZED ? OK : tick_refusal(c, status, m->symbol, prefix);
 }
 
-/* A portfolio without a ledger: all of it was opened at its own instant. */
+/* A portfolio without a ledger: every position counts as opened at prev.tick_at. */
 static enum err rows_of_portfolio(struct call *c, const struct prev_in *prev, struct trade **rows,
                                   size_t *count)
 {
     struct materialized m;
     if (prev->open.items)
-        return problem_field(&c->problem, "prev.portfolio", FAULT_REPEATED, "is given beside prev.open");
+        return problem_field(&c->problem, "prev.portfolio", FAULT_REPEATED,
+                             "cannot be combined with prev.open");
     if (!prev->tick_at)
         return problem_field(&c->problem, "prev.tick_at", FAULT_REQUIRED, "is required with prev.portfolio");
     const struct tick_in tick = { .tick_at = prev->tick_at, .portfolio = prev->portfolio };
@@ -199,7 +201,7 @@ static enum err materialize_post(struct call *c)
 
 /* ---- regime ---- */
 
-enum { BARS_MOST = 50000 };
+enum { BARS_MAX = 50000 };
 
 struct thresholds_in {
     const char *trend, *vol;
@@ -214,11 +216,11 @@ struct regime_in {
 static const struct field thresholds_fields[] = {
     FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, trend, .min = 0, .max = 100, .fallback = "0.005"),
     FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, vol, .min = 0, .max = 100, .fallback = "0.004"),
-    FIELD(FROM_BODY, KIND_INT, struct thresholds_in, min_bars, .min = 2, .max = BARS_MOST, .fallback = "12"),
+    FIELD(FROM_BODY, KIND_INT, struct thresholds_in, min_bars, .min = 2, .max = BARS_MAX, .fallback = "12"),
     END_FIELDS,
 };
 static const struct field regime_fields[] = {
-    FIELD(FROM_BODY, KIND_NUMBERS, struct regime_in, bars, .required = true, .above_zero = true, .min = 0, .max = BARS_MOST),
+    FIELD(FROM_BODY, KIND_NUMBERS, struct regime_in, bars, .required = true, .above_zero = true, .min = 0, .max = BARS_MAX),
     FIELD(FROM_BODY, KIND_OBJECT, struct regime_in, thresholds, SUB(thresholds_fields, struct thresholds_in)),
     END_FIELDS,
 };

@@ -1,4 +1,4 @@
-/* Decision snapshots: every tick as it was posted, and the ledger after it. */
+/* Decision snapshots: each tick as posted, and the ledger after it. */
 #include "handlers/kit/fields.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"

@@ -11,10 +11,10 @@
 #include "server/dispatch/idempotency.h"
 
 enum {
-    TRIES_MAX = 16,              /* while other runners store ticks first */
+    TRIES_MAX = 16,              /* attempts while other runners store ticks first */
     BATCH_MAX = 64,              /* ticks in one statement */
-    BATCH_BYTES = 256 * 1024,    /* of lines that are read ahead */
-    RESPONSE_BYTES = 512 * 1024, /* of responses in one statement: each lists every open trade */
+    BATCH_BYTES = 256 * 1024,    /* of lines read ahead */
+    RESPONSE_BYTES = 512 * 1024, /* of responses per statement: each lists every open trade */
 };
 
 struct progress {
@@ -38,7 +38,7 @@ static void put_response(struct buf *out, const struct entry *e, const struct bu
         buf_char(out, '\n');
 }
 
-/* The problem of one tick must not contain faults of earlier tries or of lines that were read ahead. */
+/* The problem of a tick must not contain faults of earlier attempts or of lines read ahead. */
 static void clear_problem(struct call *c)
 {
     c->problem = (struct problem){ .arena = c->problem.arena };
@@ -51,22 +51,22 @@ static int64_t tick_us(const struct tick_in *in)
     return us;
 }
 
-/* Whether it can be applied to the ledger as loaded. */
+/* Whether the tick can be applied to the ledger as loaded. */
 static bool follows(const struct ledger *l, const struct tick_in *in)
 {
     const int64_t us = tick_us(in);
     return us > l->session.last_tick_us && us < l->lessons_until_us;
 }
 
-/* Consecutive ticks of one deployment on their way into its ledger. */
+/* Consecutive ticks of one deployment to apply. */
 struct apply {
     struct arena *arena;
     const char *deployment_id;
     const struct entry *entries;
     size_t count;
-    struct buf *out; /* of the responses */
+    struct buf *out; /* receives the responses */
     struct progress *progress;
-    size_t done; /* entries that were stored and answered, even if the next one fails */
+    size_t done; /* entries stored and answered, even if the next one fails */
 };
 
 static enum err replay(struct apply *a, const struct ledger *l)
@@ -79,8 +79,8 @@ static enum err replay(struct apply *a, const struct ledger *l)
     return OK;
 }
 
-/* Applies as many entries as follow each other and fit into one statement, and stores them; `stored` false:
- * another runner was first. A tick that fails ends them; those before it are stored. */
+/* Applies and stores as many consecutive entries as fit into one statement. Stops at a tick that fails, and
+ * stores those before it. *stored stays false if another runner was first. */
 static enum err apply_once(struct apply *a, struct ledger *l, bool *stored)
 {
     const size_t start = a->out->len;
@@ -107,7 +107,7 @@ static enum err apply_once(struct apply *a, struct ledger *l, bool *stored)
     return failed;
 }
 
-/* Applies entries from the first one on against the current ledger, again while other runners change it. */
+/* Applies entries to the current ledger, and retries while other runners change it. */
 static enum err apply(struct call *c, struct apply *a)
 {
     for (int i = 0; i < TRIES_MAX; i++) {
@@ -127,7 +127,7 @@ static enum err apply(struct call *c, struct apply *a)
 
 /* ---- one tick ---- */
 
-/* The tick is stored even if the reflection fails: the failure is reported beside it. */
+/* The tick is stored even if the reflection fails. The response reports the failure. */
 static void put_failure(struct call *c, struct buf *out, enum err err)
 {
     const bool skipped = err == ERR_REFLECTION_RUNNING || err == ERR_TIME_ORDER;
@@ -195,7 +195,7 @@ struct batch {
     struct arena arena; /* of the lines and their ticks */
     struct entry entries[BATCH_MAX];
     size_t count;
-    int64_t line; /* the last one that was read */
+    int64_t line; /* number of the last line read */
     enum err bad; /* why that line is not a tick */
     struct problem problem;
     bool end; /* of the body */
@@ -246,8 +246,8 @@ static void put_problem(struct buf *out, struct call *c, enum err err, int64_t l
     buf_text(out, "}\n");
 }
 
-/* Applies ticks of the batch from `*at` on, as many as fit into one statement, and sends the responses. They
- * can be much larger than the ticks, so they have an arena of their own. */
+/* Applies as many ticks of the batch, from `*at` on, as fit into one statement, and sends the responses.
+ * Responses can be much larger than the ticks, so they have their own arena. */
 static enum err apply_some(struct call *c, const char *deployment_id, struct batch *b, size_t *at,
                            struct progress *p, enum err *failed)
 {
@@ -271,7 +271,7 @@ static enum err apply_some(struct call *c, const char *deployment_id, struct bat
     return sent;
 }
 
-/* Returns the error of the client. `failed` is the error of line `b->line`, which has been reported. */
+/* Returns an error of the stream to the client. *failed is the error of line `b->line`, already reported. */
 static enum err apply_batch(struct call *c, const char *deployment_id, struct batch *b, struct progress *p,
                             enum err *failed)
 {

@@ -1,4 +1,4 @@
-/* A tick as it is posted: its fields, and the tick of the materializer that they become. */
+/* The body of a tick: its fields, and their conversion to the input of the materializer. */
 #include "handlers/ledger/tick_body.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/reflect/lessons_hash.h"
 #include "handlers/kit/instant.h"
 
-enum { SYMBOL_CHARS = 64, BARS_SYMBOLS = 200, BARS_MOST = 5000 };
+enum { SYMBOL_CHARS = 64, BARS_SYMBOLS = 200, BARS_MAX = 5000 };
 
 /* clang-format off */
 #define SYMBOL .min = 1, .max = SYMBOL_CHARS
@@ -56,7 +56,7 @@ static const struct field fee_fields[] = {
 };
 static const struct field bars_fields[] = {
     FIELD(FROM_BODY, KIND_LINE, struct bars_in, symbol, SYMBOL),
-    FIELD(FROM_BODY, KIND_NUMBERS, struct bars_in, closes, .above_zero = true, .min = 0, .max = BARS_MOST),
+    FIELD(FROM_BODY, KIND_NUMBERS, struct bars_in, closes, .above_zero = true, .min = 0, .max = BARS_MAX),
     END_FIELDS,
 };
 #define TICK(from, kind, member, ...) FIELD(from, kind, struct tick_in, member, __VA_ARGS__)
@@ -93,7 +93,7 @@ static void report(struct reader *r, enum fault fault, const char *field, const 
     r->bad = true;
 }
 
-static const char too_large[] = "has more than 20 digits before the point";
+static const char too_large[] = "has more than 20 digits before the decimal point";
 
 static void report_member(struct reader *r, const char *list, size_t index, const char *member,
                           const char *detail)
@@ -112,7 +112,7 @@ static struct quantity number(struct reader *r, const char *lexeme, const char *
 
 static const char positions_name[] = "portfolio.positions";
 
-/* Of a position that is held; brokers list a flat one with prices of 0. */
+/* The price must be above zero only if the size is: brokers list closed positions with prices of 0. */
 static struct quantity price_of(struct reader *r, const char *lexeme, struct quantity size, size_t i,
                                 const char *member)
 {
@@ -141,7 +141,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void check_twice(struct reader *r, const struct position *positions, size_t count)
+static void check_duplicates(struct reader *r, const struct position *positions, size_t count)
 {
     const char **symbols = arena_alloc(r->arena, (count + 1) * sizeof *symbols);
     for (size_t i = 0; i < count; i++)
@@ -159,7 +159,7 @@ static void read_positions(struct reader *r, const struct objects *list, struct 
     for (size_t i = 0; i < list->count; i++)
         positions[i] = position_of(r, (const struct position_in *)list->items + i, i);
     if (list->count > 1)
-        check_twice(r, positions, list->count);
+        check_duplicates(r, positions, list->count);
     tick->positions = positions;
     tick->position_count = list->count;
 }
@@ -183,12 +183,12 @@ static const struct symbol_amount *read_marks(struct reader *r, const struct obj
         enum decimal_read read = quantity_take(r->arena, in->amount, &marks[i].amount);
         if (read == DECIMAL_TOO_LARGE || decimal_sign(marks[i].amount.value) == 0)
             report(r, FAULT_OUT_OF_RANGE, arena_fmt(r->arena, "marks.%s", in->symbol),
-                   read == DECIMAL_TOO_LARGE ? too_large : "is zero at 18 digits behind the point");
+                   read == DECIMAL_TOO_LARGE ? too_large : "is zero when rounded to 18 decimal places");
     }
     return marks;
 }
 
-/* The agent had no lessons, whatever note there was. */
+/* The lessons_hash of an agent that used no lessons, even if a note was in force. */
 static const char no_lessons[] = "none";
 
 static bool is_lessons_hash(const char *text)

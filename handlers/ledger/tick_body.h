@@ -1,4 +1,4 @@
-/* A tick as it is posted: its fields, and the tick of the materializer that they become. */
+/* The body of a tick: its fields, and their conversion to the input of the materializer. */
 #ifndef DAYBOOK_HANDLERS_LEDGER_TICK_BODY_H
 #define DAYBOOK_HANDLERS_LEDGER_TICK_BODY_H
 
@@ -36,32 +36,32 @@ struct tick_in {
 };
 
 extern const struct field portfolio_fields[];
-extern const struct field tick_fields[];      /* with what the path and the query say */
+extern const struct field tick_fields[];      /* path, query and body */
 extern const struct field tick_body_fields[]; /* the body alone */
 
-/* Converts the input, in `arena`, and checks what no field table can: two positions of one symbol, numbers
- * that are too large, a tick in the future. All faults are reported, their fields prefixed with `prefix`. */
+/* Converts the input, in `arena`, and checks what a field table cannot: two positions of one symbol, numbers
+ * that are too large, a tick in the future. Reports all faults, with `prefix` before the field names. */
 enum err tick_build(struct call *c, struct arena *arena, const struct tick_in *in, const char *prefix,
                     struct tick *tick) must_check;
 
-/* ERR_TICK_OUT_OF_ORDER: names the last tick as `last` ("prev.tick_at") and says when both are. */
+/* ERR_TICK_OUT_OF_ORDER with both times. `last` describes the last tick ("prev.tick_at"). */
 enum err tick_out_of_order(struct call *c, const char *last, int64_t last_us, int64_t tick_us) must_check;
 
-/* What the materializer refuses, as a problem of the request. */
+/* Turns a failure of the materializer into a problem of the request. */
 enum err tick_refusal(struct call *c, enum materialize_status status, const char *symbol,
                       const char *prefix) must_check;
 
-/* The tick without its bars as JSON, its numbers as they came. */
+/* Appends the tick without its bars as JSON, with its numbers as sent. */
 void tick_input_json(struct buf *out, const struct tick_in *in);
 
-/* The same for the same content, whatever the order of positions, marks and fees and the spelling of numbers;
- * without the bars. The tick is the one that tick_build made of it. */
+/* A hash of the content without the bars. It does not depend on the order of positions, marks and fees or on
+ * the notation of numbers. `tick` is the result of tick_build for `in`. */
 const char *tick_content_hash(struct arena *arena, const struct tick_in *in, const struct tick *tick);
 
-/* The hash of the lessons that what opens is decided under: as the agent says, or as they were in force. */
+/* The lessons hash of new trades: the one that the agent sent, else `in_force`. */
 const char *tick_lessons(const struct tick_in *in, const char *in_force);
 
-/* The regime tag of a symbol by its bars; NULL when there are none. */
+/* The regime tag of a symbol, from its bars; NULL: no bars. */
 const char *tick_regime(struct arena *arena, const struct tick_in *in, const char *symbol);
 
 #endif

@@ -1,4 +1,4 @@
-/* The trade ledger as it is read: lists, single trades, statistics and exports. */
+/* Reads of the trade ledger: lists, single trades, statistics and exports. */
 #include <string.h>
 
 #include "core/ledger/trade.h"
@@ -8,7 +8,7 @@
 #include "handlers/kit/row.h"
 #include "handlers/routes.h"
 
-/* Whatever a request about trades may carry. */
+/* The input of all trade routes. */
 struct trade_in {
     const char *id, *as_of;
     const char *deployment_id, *skill_id, *version, *symbol, *side, *status, *regime, *lessons_hash,
@@ -84,7 +84,7 @@ QUERY(pnl_asc, TRADE_PNL_ASC, list_fields);
 
 /* ---- which query ---- */
 
-/* What a request filters by, as far as it matters for an index. */
+/* The filters of a request, as far as they matter for the choice of an index. */
 enum { BY_DEPLOYMENT = 1, BY_SKILL = 2, BY_VERSION = 4, BY_ENTRY = 8, BY_EXIT = 16, BY_MORE = 32 };
 
 static const struct {
@@ -115,8 +115,8 @@ static unsigned filtered_by(const struct trade_in *in)
     return by;
 }
 
-/* The first row of the sort that fits: filtered by exactly `by`, and perhaps by what is in `also`. Where an
- * index has the rows in order, the statement is a fast one. */
+/* The first row whose sort and filters match is used: all filters of `by`, and any of `also`. Rows for which
+ * an index has the order use a fast statement. */
 enum { BY_ANYTHING = 63 };
 
 static const struct {
@@ -160,7 +160,7 @@ static enum err trade_list(struct call *c)
     return query_reply(c, 200, plan(in->sort, filtered_by(in)), in);
 }
 
-/* ---- all of them ---- */
+/* ---- export and statistics ---- */
 
 static void json_line(struct buf *out, const struct rows *r, int row)
 {
@@ -174,9 +174,9 @@ static enum err export_page(struct call *c, struct pages *p, const struct rows *
     const struct trade_in *in = c->in;
     bool csv = strcmp(in->format, "csv") == 0;
     struct buf out = { .arena = step };
-    if (!p->begun)
+    if (!p->started)
         TRY(stream_begin(c, csv ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson"));
-    if (!p->begun && csv)
+    if (!p->started && csv)
         rows_csv_names(&out, r);
     for (int row = 0; row < count; row++)
         (csv ? rows_csv : json_line)(&out, r, row);
@@ -238,15 +238,15 @@ static void put_tally(struct buf *out, const char *group_by, const struct tally 
 static enum err trade_stats(struct call *c)
 {
     struct trade_in *in = c->in;
-    struct arena kept = { 0 };
-    struct tally *t = arena_zero(&kept, sizeof *t);
+    struct arena totals = { 0 };
+    struct tally *t = arena_zero(&totals, sizeof *t);
     t->grouped = strcmp(in->group_by, "none") != 0;
-    t->groups.arena = &kept;
+    t->groups.arena = &totals;
     struct pages p = { .query = &trade_results, .in = in, .limit = 10000, .take = stats_page, .arg = t };
     enum err err = pages_walk(c, &p);
     if (err == OK)
         put_tally(reply_json(c, 200), in->group_by, t);
-    arena_release(&kept);
+    arena_release(&totals);
     return err;
 }
 

@@ -1,11 +1,11 @@
-/* Trades as JSON: in the reply to a tick, in its snapshot, and read back from the database. */
+/* Trades as JSON: in the response to a tick, in its snapshot, and read back from the database. */
 #include "handlers/ledger/trade_row.h"
 
 #include "core/ledger/json_put.h"
 #include "core/ledger/trade_members.h"
 #include "server/json/reader.h"
 
-/* ---- out ---- */
+/* ---- writing ---- */
 
 void trade_rows_json(struct buf *out, const struct trade *rows, size_t count)
 {
@@ -41,11 +41,10 @@ void trade_fees_json(struct buf *out, const struct materialized *m)
     buf_char(out, ']');
 }
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
-/* Which member followed each one in the last row. Rows are alike, so the same one is guessed again. The first
- * member of a row follows TRADE_MEMBERS_MOST. A guess is a member that was read, or the first of the table.
- */
+/* The successor of each member in the previous row. Rows have the same member order, so this predicts the
+ * next name. The first member of a row is the successor of TRADE_MEMBERS_MOST. */
 struct order {
     unsigned char next[TRADE_MEMBERS_MOST + 1];
     uint64_t required; /* a bit for each member */
@@ -66,8 +65,7 @@ static uint64_t required_members(void)
     return required;
 }
 
-/* Reads one object. What is null or absent stays as it is in an empty trade; columns that a trade has no
- * member for are skipped. */
+/* Reads one object. Null and absent members keep the value of an empty trade. Unknown members are skipped. */
 static bool take_row(struct json_reader *r, struct order *order, struct trade *out)
 {
     uint64_t seen = 0;

@@ -1,4 +1,4 @@
-/* Trades as JSON: in the reply to a tick, in its snapshot, and read back from the database. */
+/* Trades as JSON: in the response to a tick, in its snapshot, and read back from the database. */
 #ifndef DAYBOOK_HANDLERS_LEDGER_TRADE_ROW_H
 #define DAYBOOK_HANDLERS_LEDGER_TRADE_ROW_H
 
@@ -8,14 +8,13 @@
 /* Appends the list of open trades, [{…}]. */
 void trade_rows_json(struct buf *out, const struct trade *rows, size_t count);
 
-/* The same of the ops of a tick, and of the fees that belong to no trade. */
+/* The same for the ops of a tick, and for the fees that belong to no trade. */
 void trade_ops_json(struct buf *out, const struct materialized *m);
 void trade_fees_json(struct buf *out, const struct materialized *m);
 
-/* Reads such a list (a text of JSON, as the database keeps it) into trades with every digit of their numbers;
- * texts live in `arena`. Rows of closed trades carry also exit_tick_at, exit_price, exit_reason,
- * exit_snapshot_id, realized_pnl_usd and holding_minutes. NULL counts as an empty list. ERR_INTERNAL: it is
- * not what this service wrote. */
+/* Reads such a list, as the database stores it, without loss of digits. Texts live in `arena`. Closed trades
+ * also have exit_tick_at, exit_price, exit_reason, exit_snapshot_id, realized_pnl_usd and holding_minutes.
+ * NULL is an empty list. ERR_INTERNAL: the text was not written by this service. */
 enum err trade_rows_read(struct arena *arena, const char *json, struct trade **rows,
                          size_t *count) must_check;
 

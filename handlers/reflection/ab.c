@@ -1,4 +1,4 @@
-/* Whether the lessons of a skill help: its trades by the lessons text that they were made under. */
+/* Reports whether the lessons of a skill help: compares its trades by the lessons text at entry. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "server/worker.h"
 
 enum {
-    TEXTS_MAX = 2000,     /* the newest notes, for which suppressed slots are tried out */
-    TRADES_A_PAGE = 2000, /* a millisecond or two of the loop */
+    TEXTS_MAX = 2000,     /* newest notes whose text is tried with suppressed slots */
+    TRADES_A_PAGE = 2000, /* takes one to two milliseconds of the loop */
     NOTES_A_PAGE = 2000,
     TEXTS_A_PAGE = 200,
     TURN_US = 1000,
@@ -56,7 +56,7 @@ QUERY(ab_trades, AB_TRADES, ab_fields, READS(trade));
 QUERY(ab_notes, AB_NOTES, ab_fields, READS(note));
 QUERY(ab_texts, AB_TEXTS, ab_fields, READS(note_text));
 
-/* ---- the worker's part ---- */
+/* ---- the worker job ---- */
 
 struct ab_job {
     struct worker_job job;
@@ -88,15 +88,15 @@ static struct ab_job *job_new(const struct ab_in *in)
     return job;
 }
 
-/* A report while it is made. */
-struct making {
+/* A report under construction. */
+struct ab_build {
     struct call *c;
-    struct ab_in in;    /* of the request, and what the queries take besides */
-    struct ab_job *job; /* NULL: the worker still has it, because the call may not wait any longer */
+    struct ab_in in;    /* of the request, plus computed query parameters */
+    struct ab_job *job; /* NULL: the worker still owns it, because the call timed out */
 };
 
 /* Runs the pending steps on the worker. */
-static enum err work(struct making *m)
+static enum err work(struct ab_build *m)
 {
     struct ab_job *job = m->job;
     m->job = NULL;
@@ -107,20 +107,20 @@ static enum err work(struct making *m)
 
 /* ---- rows ---- */
 
-static enum err check_count(struct making *m)
+static enum err check_count(struct ab_build *m)
 {
     const int64_t most = m->c->loop->config->max_compared_trades;
     if ((int64_t)ab_report_trades(m->job->report) <= most)
         return OK;
     return problem_field(&m->c->problem, "since", FAULT_TOO_MANY,
-                         "there are more than %lld trades: ask for a shorter time, one version or one "
+                         "there are more than %lld trades: ask for a shorter period, one version or one "
                          "deployment",
                          (long long)most);
 }
 
-typedef enum err take_fn(struct making *m, const struct rows *r, int count);
+typedef enum err take_fn(struct ab_build *m, const struct rows *r, int count);
 
-static enum err read_page(struct making *m, const struct query *q, take_fn *take, bool *more)
+static enum err read_page(struct ab_build *m, const struct query *q, take_fn *take, bool *more)
 {
     struct arena page = { 0 };
     struct rows *r;
@@ -136,8 +136,8 @@ static enum err read_page(struct making *m, const struct query *q, take_fn *take
     return err;
 }
 
-/* Reads all rows page by page; the report keeps only numbers of them. */
-static enum err read_all(struct making *m, const struct query *q, int64_t limit, take_fn *take)
+/* Reads all rows page by page. The report keeps only numbers, not the rows. */
+static enum err read_all(struct ab_build *m, const struct query *q, int64_t limit, take_fn *take)
 {
     m->in.limit = limit;
     m->in.cursor = (struct cursor_values){ 0 };
@@ -149,7 +149,7 @@ static enum err read_all(struct making *m, const struct query *q, int64_t limit,
     return OK;
 }
 
-static enum err take_trades(struct making *m, const struct rows *r, int count)
+static enum err take_trades(struct ab_build *m, const struct rows *r, int count)
 {
     for (int row = 0; row < count; row++) {
         const struct ab_trade t = {
@@ -165,7 +165,7 @@ static enum err take_trades(struct making *m, const struct rows *r, int count)
     return OK;
 }
 
-static enum err take_notes(struct making *m, const struct rows *r, int count)
+static enum err take_notes(struct ab_build *m, const struct rows *r, int count)
 {
     for (int row = 0; row < count; row++) {
         const struct ab_note n = { .hash = row_text(r, row, &note.content_hash),
@@ -176,7 +176,7 @@ static enum err take_notes(struct making *m, const struct rows *r, int count)
     return OK;
 }
 
-static enum err take_texts(struct making *m, const struct rows *r, int count)
+static enum err take_texts(struct ab_build *m, const struct rows *r, int count)
 {
     for (int row = 0; row < count; row++) {
         const struct ab_note n = { .hash = row_text(r, row, &note_text.content_hash),
@@ -189,7 +189,7 @@ static enum err take_texts(struct making *m, const struct rows *r, int count)
 }
 
 /* The trades of all versions, or of the requested one. */
-static enum err read_trades(struct making *m)
+static enum err read_trades(struct ab_build *m)
 {
     const char *only = m->in.version;
     struct rows *r;
@@ -202,7 +202,7 @@ static enum err read_trades(struct making *m)
     return work(m);
 }
 
-static enum err read_notes(struct making *m)
+static enum err read_notes(struct ab_build *m)
 {
     if (!ab_report_unexplained(m->job->report))
         return OK;
@@ -215,7 +215,7 @@ static enum err read_notes(struct making *m)
     return read_all(m, &ab_texts, TEXTS_A_PAGE, take_texts);
 }
 
-static enum err compute(struct making *m)
+static enum err compute(struct ab_build *m)
 {
     ab_report_compute(m->job->report);
     TRY(work(m));
@@ -226,7 +226,7 @@ static enum err compute(struct making *m)
 
 static enum err report(struct call *c)
 {
-    struct making m = { .c = c, .in = *(const struct ab_in *)c->in, .job = job_new(c->in) };
+    struct ab_build m = { .c = c, .in = *(const struct ab_in *)c->in, .job = job_new(c->in) };
     enum err err = read_trades(&m);
     if (err == OK)
         err = read_notes(&m);
@@ -237,7 +237,7 @@ static enum err report(struct call *c)
     return err;
 }
 
-/* A report takes tens of megabytes, so only a few are made at a time. */
+/* A report takes tens of megabytes, so only a few run at a time. */
 static enum err ab(struct call *c)
 {
     TRY(worker_enter(&c->task));

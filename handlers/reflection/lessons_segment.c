@@ -28,17 +28,17 @@ static const struct field segment_fields[] = {
 COLUMNS(row, deployment_id, as_of, memory_enabled, note_id, note_scope, lessons_text, suppressed);
 QUERY(lessons_segment, LESSONS_SEGMENT_GET, segment_fields, READS(row), .missing = "deployment {id}");
 
-/* Texts are NULL where there are no lessons. */
+/* Texts are NULL if there are no lessons. */
 struct segment {
     const char *note_id, *scope, *lessons, *hash, *text;
     slot_set suppressed;
 };
 
-/* The hash is that of the remaining text, so that its trades are not counted for the whole note. */
+/* The hash is that of the text without the suppressed slots, so that trades count for what the agent saw. */
 static struct segment segment_of(struct call *c, const struct rows *r)
 {
     const struct segment_in *in = c->in;
-    const slot_set asked = slots_named(&in->suppress);
+    const slot_set asked = reflection_slot_set(&in->suppress);
     struct segment s = { .note_id = row_text(r, 0, &row.note_id),
                          .scope = row_text(r, 0, &row.note_scope),
                          .suppressed = asked };
@@ -58,7 +58,7 @@ static struct segment segment_of(struct call *c, const struct rows *r)
 
 static void put_suppressed(struct buf *out, slot_set slots)
 {
-    const struct texts names = slot_names(out->arena, slots);
+    const struct texts names = reflection_slot_names(out->arena, slots);
     buf_json_key(out, "suppressed");
     buf_char(out, '[');
     for (size_t i = 0; i < names.count; i++)
@@ -71,7 +71,7 @@ static enum err render(struct call *c, const struct rows *r)
     const struct segment_in *in = c->in;
     const bool enabled = row_bool(r, 0, &row.memory_enabled);
     const struct segment s =
-        enabled ? segment_of(c, r) : (struct segment){ .suppressed = slots_named(&in->suppress) };
+        enabled ? segment_of(c, r) : (struct segment){ .suppressed = reflection_slot_set(&in->suppress) };
     const char *text = s.text ? s.text : "";
     if (call_prefers(c, "text/markdown"))
         return reply_text(c, 200, "text/markdown; charset=utf-8", text);
@@ -92,7 +92,7 @@ static enum err render(struct call *c, const struct rows *r)
 static enum err check(struct call *c)
 {
     const struct segment_in *in = c->in;
-    return slots_check(c, "suppress", &in->suppress);
+    return reflection_check_slots(c, "suppress", &in->suppress);
 }
 
 const struct route lessons_segment_routes[] = {

@@ -1,4 +1,4 @@
-/* Reflection: distilling lessons from a deployment's trades when that is due, and the list of attempts. */
+/* Reflection: distills lessons from the trades of a deployment when due, and lists the attempts. */
 #include "core/ledger/json_put.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/instant.h"
@@ -7,7 +7,7 @@
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 
-/* Whatever a request about reflection may carry. */
+/* The input of all reflection routes. */
 struct reflect_in {
     const char *id, *as_of, *force, *dry_run, *deployment_id, *outcome;
     struct texts suppress;
@@ -46,7 +46,7 @@ QUERY(reflection_list_of_deployment, REFLECTION_LIST_OF_DEPLOYMENT, list_fields)
 
 /* ---- slots ---- */
 
-enum err slots_check(struct call *c, const char *field, const struct texts *names)
+enum err reflection_check_slots(struct call *c, const char *field, const struct texts *names)
 {
     enum err err = OK;
     for (size_t i = 0; i < names->count; i++)
@@ -57,7 +57,7 @@ enum err slots_check(struct call *c, const char *field, const struct texts *name
     return err;
 }
 
-slot_set slots_named(const struct texts *names)
+slot_set reflection_slot_set(const struct texts *names)
 {
     slot_set slots = 0;
     for (size_t i = 0; i < names->count; i++)
@@ -65,7 +65,7 @@ slot_set slots_named(const struct texts *names)
     return slots;
 }
 
-struct texts slot_names(struct arena *arena, slot_set slots)
+struct texts reflection_slot_names(struct arena *arena, slot_set slots)
 {
     struct texts names = { 0, arena_alloc(arena, REFLECT_SLOTS * sizeof *names.items) };
     names.count = slot_set_names(slots, names.items);
@@ -123,7 +123,7 @@ static enum err store_skip(struct call *c, struct reflection *r, struct cadence_
     return reflection_store(c, r);
 }
 
-/* Another attempt may have ended between the first look and the claim, so the state is read again. */
+/* Another attempt may have finished between the first read and the claim, so read the state again. */
 static enum err reflect_claimed(struct call *c, struct reflection *r, bool forced)
 {
     TRY(read_state(c, r));
@@ -170,7 +170,7 @@ static enum err run(struct call *c, struct reflection *r, const struct reflectio
     enum err err = reflection_claim(c, r);
     if (err == OK)
         err = reflect_claimed(c, r, ask->force);
-    if (err != OK) /* even when it is not known whether there is a claim */
+    if (err != OK) /* even if it is unknown whether the claim was made */
         reflection_release(c, r);
     return err;
 }
@@ -181,7 +181,7 @@ enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct
         .id = ask->deployment_id,
         .as_of = ask->as_of,
         .forced = ask->force ? "true" : "false",
-        .suppressed = slot_names(&c->arena, ask->suppressed),
+        .suppressed = reflection_slot_names(&c->arena, ask->suppressed),
         .slots = ask->suppressed,
         .max_trades = ask->max_trades,
         .out = out,
@@ -194,11 +194,11 @@ enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct
 
 /* ---- requests ---- */
 
-/* The transaction that stores the outcome stores the response too, so the reply is begun before it. */
+/* The transaction that stores the outcome also stores the response, so the reply must exist before it. */
 static enum err reflect(struct call *c)
 {
     const struct reflect_in *in = c->in;
-    enum err names = slots_check(c, "suppress", &in->suppress),
+    enum err names = reflection_check_slots(c, "suppress", &in->suppress),
              instant = instant_check(c, "as_of", in->as_of);
     TRY(names);
     TRY(instant);
@@ -207,7 +207,7 @@ static enum err reflect(struct call *c)
         .as_of = in->as_of,
         .force = *in->force == 't',
         .dry_run = *in->dry_run == 't',
-        .suppressed = slots_named(&in->suppress),
+        .suppressed = reflection_slot_set(&in->suppress),
         .max_trades = in->max_trades,
     };
     return reflection_run(c, &ask, reply_json(c, 200));

@@ -88,12 +88,13 @@ static enum err read_trades(struct call *c, struct arena *arena, const struct re
     return OK;
 }
 
-/* Takes over what is needed of the facts, which are released afterwards, together with `arena`. */
+/* Copies what it needs from the facts. They are released afterwards, together with `arena`. */
 typedef void take_fn(struct call *c, struct arena *arena, struct reflection *r,
                      const struct reflect_facts *f);
 
-/* A model may take minutes, and hundreds of requests may wait for one: the trades are not held that long. */
-static enum err gather(struct call *c, struct reflection *r, take_fn *take)
+/* Reads the trades, passes them to `take` and releases them: a model may take minutes and hundreds of
+ * requests may wait, so the trades must not stay in memory meanwhile. */
+static enum err with_trades(struct call *c, struct reflection *r, take_fn *take)
 {
     struct arena arena = { 0 };
     struct reflect_facts facts;
@@ -111,7 +112,7 @@ static enum err gather(struct call *c, struct reflection *r, take_fn *take)
 
 /* ---- the built-in reflector ---- */
 
-/* A job of the worker, because it computes for long. It owns its input: it may outlive the call. */
+/* Runs on the worker because it is CPU-bound. It owns its input because it may outlive the call. */
 struct builtin {
     struct worker_job job;
     struct arena arena;
@@ -164,7 +165,7 @@ static enum err ask_builtin(struct call *c, struct reflection *r, const char **t
 {
     r->model_used = builtin_name;
     r->cost_usd = "0";
-    TRY(gather(c, r, builtin_take));
+    TRY(with_trades(c, r, builtin_take));
     struct builtin *b = r->builtin;
     TRY(worker_run(&c->task, &b->job));
     *text = arena_text(&c->arena, buf_string(&b->note));
@@ -192,16 +193,16 @@ static void prompt_take(struct call *c, struct arena *arena, struct reflection *
 
 enum err reflection_prompt(struct call *c, struct reflection *r)
 {
-    return gather(c, r, prompt_take);
+    return with_trades(c, r, prompt_take);
 }
 
-/* These failures are an outcome; all others are errors of the request. */
+/* These failures are outcomes of the attempt; all others are errors of the request. */
 static bool is_model_failure(enum err err)
 {
     return err == ERR_MODEL_FAILED || err == ERR_MODEL_TIMEOUT;
 }
 
-/* Untrusted text that can end neither its line nor its quotes. */
+/* Makes untrusted text safe for a quoted value in one log line. */
 static const char *line_of(struct call *c, const char *text, size_t most_chars)
 {
     struct buf line = { .arena = &c->arena };
@@ -209,7 +210,7 @@ static const char *line_of(struct call *c, const char *text, size_t most_chars)
     return buf_string(&line);
 }
 
-/* Limits a count that a model server reports to what the tables can hold. */
+/* Clamps a count reported by a model server to the range of the column. */
 static int64_t token_count(int64_t count)
 {
     return count < 0 ? 0 : count > INT32_MAX ? INT32_MAX : count;
@@ -252,11 +253,11 @@ static enum err ask_model(struct call *c, struct reflection *r, struct llm_answe
 
 /* ---- the verdict ---- */
 
-static void judge(struct call *c, struct reflection *r, const char *text, bool truncated)
+static void check_note(struct call *c, struct reflection *r, const char *text, bool truncated)
 {
     const struct note_checked note = reflect_note_check(&c->arena, text, r->avoid, r->avoid_count, r->slots);
     if (note.verdict != NOTE_GOOD) {
-        const char *cut = truncated ? "it was cut off at the most tokens it may have; " : "";
+        const char *cut = truncated ? "it was cut off at the token limit; " : "";
         set_outcome(c, r, "rejected", note_verdict_names[note.verdict],
                     arena_fmt(&c->arena, "%s%s", cut, note.detail ? note.detail : ""));
         return;
@@ -276,6 +277,6 @@ enum err reflection_ask(struct call *c, struct reflection *r)
     else
         TRY(ask_builtin(c, r, &answer.text));
     if (answer.text)
-        judge(c, r, answer.text, answer.truncated);
+        check_note(c, r, answer.text, answer.truncated);
     return OK;
 }

@@ -1,4 +1,4 @@
-/* Reflection notes: their history, and their promotion to a whole skill. */
+/* Reflection notes: their history, and their promotion to a skill. */
 #include "core/reflect/reflect_note.h"
 
 #include "handlers/kit/fields.h"
@@ -7,7 +7,7 @@
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 
-/* Whatever a request about notes may carry. */
+/* The input of all note routes. */
 struct note_in {
     const char *id, *as_of, *at, *promoted_at;
     const char *deployment_id, *skill_id, *version, *status, *scope, *since, *until, *diff;
@@ -101,14 +101,14 @@ static enum err promote_tx(struct call *c, void *arg)
     TRY(query_one(c, &note_lock, &in, NULL, &r));
     TRY(query_one(c, &note_promotion, &in, NULL, &r));
     if (!row_text(r, 0, &promotion.deployment_id))
-        return problem_set(&c->problem, ERR_INVALID_TRANSITION, "note %s belongs to a skill already", in.id);
+        return problem_set(&c->problem, ERR_INVALID_TRANSITION, "note %s already belongs to a skill", in.id);
     if (row_bool(r, 0, &promotion.same))
         return reply_note(c, 200, row_text(r, 0, &promotion.active_id));
     if (row_bool(r, 0, &promotion.before_note))
         return problem_set(&c->problem, ERR_TIME_ORDER, "the note was made at %s",
                            row_time(r, 0, &promotion.generated_at, &c->arena));
     if (row_bool(r, 0, &promotion.before_active))
-        return problem_set(&c->problem, ERR_TIME_ORDER, "the note that it takes the place of is from %s",
+        return problem_set(&c->problem, ERR_TIME_ORDER, "the note that it replaces is from %s",
                            row_time(r, 0, &promotion.active_generated_at, &c->arena));
     in.promoted_at = row_text(r, 0, &promotion.promoted_at);
     TRY(query_one(c, &note_promote, &in, NULL, &r));

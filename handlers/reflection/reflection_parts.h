@@ -1,4 +1,4 @@
-/* What the files of a reflection share: one attempt, from the state it starts with to its outcome. */
+/* Shared by the files of a reflection: one attempt, from its initial state to its outcome. */
 #ifndef DAYBOOK_HANDLERS_REFLECTION_REFLECTION_PARTS_H
 #define DAYBOOK_HANDLERS_REFLECTION_REFLECTION_PARTS_H
 
@@ -8,7 +8,7 @@
 
 struct builtin; /* reflection_ask.c */
 
-/* What reflection_state says of the deployment. */
+/* The state of the deployment, read by the query reflection_state. */
 struct reflection_state {
     struct arena arena; /* of the texts below; released once the trades have been read */
     const char *strategy, *avoid, *lessons;
@@ -20,7 +20,7 @@ struct reflection {
     const char *id, *as_of,
         *forced; /* of the deployment; as_of is NULL until the state is read, unless given */
     struct texts suppressed;
-    slot_set slots; /* the same */
+    slot_set slots; /* the same as a set */
     int64_t max_trades;
 
     struct reflection_state state;
@@ -40,28 +40,28 @@ struct reflection {
     size_t start;
 };
 
-extern const struct field reflection_params[]; /* what the statements of db/reflections.sql take */
+extern const struct field reflection_params[]; /* parameters of the statements in db/reflections.sql */
 
 /* ---- reflection_ask.c ---- */
 
-/* Reads the trades and makes the prompt. Releases the state. */
+/* Reads the trades and builds the prompt. Releases the state. */
 enum err reflection_prompt(struct call *c, struct reflection *r) must_check;
 
-/* Reads the trades, has a model or the built-in reflector write the lessons, and checks them: sets the
- * outcome. Releases the state; while it waits it holds only the prompt. */
+/* Reads the trades, lets a model or the built-in reflector write the lessons, checks them and sets the
+ * outcome. Releases the state: while it waits, only the prompt stays in memory. */
 enum err reflection_ask(struct call *c, struct reflection *r) must_check;
 
-/* The model that is asked; NULL: the built-in reflector. */
+/* The name of the model to ask; NULL: the built-in reflector. */
 const char *reflection_model(const struct call *c, const struct reflection *r);
 
 /* ---- reflection_store.c ---- */
 
 /* ERR_REFLECTION_RUNNING: another attempt has the claim. */
 enum err reflection_claim(struct call *c, struct reflection *r) must_check;
-/* Gives the claim back. If that fails, it ends with its connection. */
+/* Releases the claim. If that fails, the claim ends with its database connection, or expires. */
 void reflection_release(struct call *c, struct reflection *r);
 
-/* Stores the outcome, gives the claim back and appends the response, in one transaction. */
+/* Stores the outcome, releases the claim and appends the response, in one transaction. */
 enum err reflection_store(struct call *c, struct reflection *r) must_check;
 
 /* The members that an attempt and a dry run have in common. */

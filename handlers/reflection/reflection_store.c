@@ -1,5 +1,4 @@
-/* A reflection on its way into the database: the claim, which allows one attempt at a time, and the outcome.
- */
+/* Stores a reflection: the claim, which allows one attempt at a time, and the outcome. */
 #include "core/ledger/json_put.h"
 #include "handlers/kit/row.h"
 #include "handlers/reflection/reflection_parts.h"
@@ -24,8 +23,8 @@ const struct field reflection_params[] = {
 
 COLUMNS(claimed, claimed, seconds_left);
 COLUMNS(settled, claim, deployment_id);
-QUERY(reflection_take, REFLECTION_CLAIM, reflection_params, READS(claimed));
-QUERY(reflection_give, REFLECTION_RELEASE, reflection_params);
+QUERY(claim_acquire, REFLECTION_CLAIM, reflection_params, READS(claimed));
+QUERY(claim_release, REFLECTION_RELEASE, reflection_params);
 QUERY(reflection_settle, REFLECTION_SETTLE, reflection_params, READS(settled));
 QUERY(note_write, REFLECTION_NOTE_WRITE, reflection_params, .missing = "deployment {id}");
 QUERY(reflection_add, REFLECTION_ADD, reflection_params, .missing = "deployment {id}");
@@ -37,7 +36,7 @@ enum err reflection_claim(struct call *c, struct reflection *r)
     struct rows *found;
     r->claim = id_new(&c->arena);
     r->claim_ms = call_limit_ms(c) + CLAIM_GRACE_MS;
-    TRY(query_one(c, &reflection_take, r, NULL, &found));
+    TRY(query_one(c, &claim_acquire, r, NULL, &found));
     if (row_text(found, 0, &claimed.claimed))
         return OK;
     const char *left = row_text(found, 0, &claimed.seconds_left);
@@ -49,7 +48,7 @@ enum err reflection_claim(struct call *c, struct reflection *r)
 void reflection_release(struct call *c, struct reflection *r)
 {
     if (r->claim)
-        (void)!query_run(c, &reflection_give, r);
+        (void)!query_run(c, &claim_release, r);
 }
 
 /* ---- the response ---- */
@@ -76,7 +75,7 @@ void reflection_put_window(struct buf *out, const struct reflection *r)
 static void put_response(struct reflection *r, const struct rows *note)
 {
     struct buf *out = r->out;
-    out->len = r->start; /* the transaction may run again */
+    out->len = r->start; /* the transaction may be a retry */
     buf_char(out, '{');
     json_put_text(out, "reflection_id", r->reflection_id);
     json_put_text(out, "deployment_id", r->id);
@@ -100,7 +99,7 @@ static void put_response(struct reflection *r, const struct rows *note)
 
 /* ---- the transaction ---- */
 
-/* The claim is lost when this attempt outlasted it, or lost the connection that held it. */
+/* The claim is lost if the attempt outlasts it, or if the database connection that made it is lost. */
 static enum err settle(struct call *c, const struct reflection *r)
 {
     struct rows *found;
@@ -109,7 +108,7 @@ static enum err settle(struct call *c, const struct reflection *r)
         return query_missing(c, &reflection_add, r);
     if (!row_text(found, 0, &settled.claim))
         return problem_set(&c->problem, ERR_REFLECTION_RUNNING,
-                           "this attempt lost its claim while it worked, and has stored nothing");
+                           "this attempt lost its claim before it finished, and stored nothing");
     return OK;
 }
 
@@ -134,14 +133,13 @@ static enum err store_outcome(struct call *c, void *arg)
 {
     struct reflection *r = arg;
     if (r->claim)
-        TRY(query_run(c, &reflection_give, r));
+        TRY(query_run(c, &claim_release, r));
     TRY(add(c, r));
     put_response(r, NULL);
     return OK;
 }
 
-/* Without a claim to give back and an Idempotency-Key to store the response for, a single statement does it,
- * which needs no transaction. */
+/* Without a claim to release and an Idempotency-Key to store, one statement is enough: no transaction. */
 static bool is_one_statement(const struct call *c, const struct reflection *r)
 {
     return !r->claim && !c->claim;

@@ -1,4 +1,5 @@
-/* The research step: is the last answer still good, else what to ask a model, and what became of it. */
+/* The research step: reuses the last answer if it is still valid, else builds a prompt and stores the answer.
+ */
 #include "handlers/research/research.h"
 
 #include "core/base/vector.h"
@@ -46,7 +47,7 @@ static const struct field commit_fields[] = {
     END_FIELDS,
 };
 
-/* What the statements take, whichever route asks. */
+/* The parameters of the statements, for all routes. */
 #define OF_ENTRY(what, its_name, member) { .name = its_name, .from = COMPUTED, .kind = (what), .offset = offsetof(struct research_in, entry.member) }
 static const struct field memory_fields[] = {
     OF_ENTRY(KIND_LINE, "ticker", ticker), OF_ENTRY(KIND_LINE, "other_than", ticker), OF_ENTRY(KIND_LINE, "task_type", task_type),
@@ -65,7 +66,7 @@ QUERY(prior_reuse, EPISODE_REUSE, memory_fields);
 QUERY(research_cases, RESEARCH_CASES, memory_fields, READS(analogous));
 QUERY(research_cases_by_words, RESEARCH_CASES_BY_WORDS, memory_fields, READS(analogous));
 
-/* ---- members of answers ---- */
+/* ---- members of responses ---- */
 
 static void put_text(struct buf *out, const char *name, const char *value)
 {
@@ -81,7 +82,7 @@ static void put_number(struct buf *out, const char *name, const char *value)
 
 /* ---- the prior ---- */
 
-/* The current regime, which becomes that of the entry. */
+/* The current regime, as the regime of the new entry. */
 static struct objects regime_of(struct arena *arena, const struct regime_tags *tags)
 {
     struct regime_in *items = arena_alloc(arena, (tags->count + 1) * sizeof *items);
@@ -106,7 +107,7 @@ static enum err take_signals(struct call *c, struct research_in *in)
     return OK;
 }
 
-/* The newest answer to the same kind of question, or the one that the caller means. */
+/* Finds the newest answer to the same kind of question, or the one named by prior_id. */
 static enum err find_prior(struct call *c, struct research_in *in)
 {
     struct rows *r;
@@ -114,13 +115,13 @@ static enum err find_prior(struct call *c, struct research_in *in)
     TRY(query_rows(c, in->prior_id ? &named_prior : &newest_prior, in, NULL, &r));
     if (rows_count(r) == 0)
         return problem_field(&c->problem, "prior_id", FAULT_UNKNOWN_REFERENCE,
-                             "is no entry of this ticker and task_type that could be used at that time");
+                             "is not an entry of this ticker and task_type that was usable at that time");
     in->prior = r;
     in->rerun = prior_decide(c, r, &in->signals);
     return OK;
 }
 
-/* The prior's answer stands for a new one: that is counted, and it is shown as it was before. */
+/* Counts the reuse, and replies with the prior as it was before that. */
 static enum err reuse_tx(struct call *c, void *arg)
 {
     struct research_in *in = arg;
@@ -140,7 +141,7 @@ static enum err reuse_tx(struct call *c, void *arg)
 
 /* ---- the prompt ---- */
 
-/* The tags that lessons for this kind of research have. */
+/* The tags of the lessons for this kind of research. */
 static struct texts lesson_tags(struct call *c, const struct research_in *in)
 {
     const char **items = arena_alloc(&c->arena, (RESEARCH_TAGS + in->tags.count) * sizeof *items);
@@ -159,7 +160,7 @@ static enum err cases_by_words(struct call *c, struct research_in *in, const cha
     return OK;
 }
 
-/* By meaning; by words where the question, or no entry, has a vector. */
+/* Finds cases by vector; by words if the question or all entries lack one. */
 static enum err find_cases(struct call *c, struct research_in *in)
 {
     const struct embedder_space own = embedder_space(c->loop);
@@ -181,7 +182,7 @@ static enum err find_cases(struct call *c, struct research_in *in)
         return OK;
     TRY(cases_by_words(c, in, "no_vector"));
     if (rows_count(in->cases) == 0)
-        in->degraded = NULL; /* there is nothing, with a vector or without */
+        in->degraded = NULL; /* there are no cases at all */
     return OK;
 }
 
@@ -220,7 +221,7 @@ static enum err make_prompt(struct call *c, struct research_in *in)
     };
     struct rows *lessons;
     in->near_text = research_query(&c->arena, &q, row_text(in->prior, 0, &prior_row.question));
-    TRY(lessons_in_use(c, lesson_tags(c, in), in->entry.created_at, &lessons));
+    TRY(lesson_list_active(c, lesson_tags(c, in), in->entry.created_at, &lessons));
     in->lessons = lessons;
     q.takeaways = takeaways_of(c, lessons);
     q.takeaway_count = (size_t)rows_count(lessons);
@@ -231,14 +232,14 @@ static enum err make_prompt(struct call *c, struct research_in *in)
     }
     if (!research_prompt(&c->arena, &q, &in->prompt))
         return problem_field(&c->problem, "max_tokens", FAULT_OUT_OF_RANGE,
-                             "has no room for the question and the signals: they need %zu",
+                             "is too small for the question and the signals: they need %zu",
                              in->prompt.tokens);
     return OK;
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
-/* What memory the prompt holds. */
+/* The lessons and cases in the prompt. */
 static void put_memory(struct buf *out, const struct research_in *in)
 {
     buf_json_key(out, "lesson_ids");
@@ -269,7 +270,7 @@ static void put_prompt(struct call *c, const struct research_in *in)
     buf_char(out, '}');
 }
 
-/* What was stored. */
+/* The stored entry and lesson. */
 static void put_outcome(struct buf *out, const struct research_in *in, const struct research_outcome *o)
 {
     buf_json_key(out, "episode");
@@ -306,10 +307,10 @@ static void put_stepped(struct call *c, const struct research_in *in, const stru
     buf_text(out, "{\"source\":\"fresh\"");
     prior_json(out, in->prior, &in->rerun);
     put_outcome(out, in, o);
-    put_text(out, "model_used", in->said.model);
-    buf_fmt(out, ",\"tokens_in\":%lld,\"tokens_out\":%lld", (long long)in->said.tokens_in,
-            (long long)in->said.tokens_out);
-    put_number(out, "cost_usd", in->said.cost_usd);
+    put_text(out, "model_used", in->model_answer.model);
+    buf_fmt(out, ",\"tokens_in\":%lld,\"tokens_out\":%lld", (long long)in->model_answer.tokens_in,
+            (long long)in->model_answer.tokens_out);
+    put_number(out, "cost_usd", in->model_answer.cost_usd);
     put_memory(out, in);
     buf_char(out, '}');
 }
@@ -335,7 +336,7 @@ static enum err research_commit(struct call *c)
     return research_store(c, in);
 }
 
-/* Nothing is written before the model's answer is known to be good. */
+/* Nothing is written before the answer of the model is validated. */
 static enum err research_step(struct call *c)
 {
     struct research_in *in = c->in;
@@ -347,13 +348,13 @@ static enum err research_step(struct call *c)
         return query_tx(c, reuse_tx, in);
     if (!llm_configured(c->loop))
         return problem_set(&c->problem, ERR_MODEL_NOT_CONFIGURED,
-                           "the question must be asked, and there is no model to ask: see --model-api");
+                           "the question needs a fresh answer and no model is configured: see --model-api");
     TRY(make_prompt(c, in));
     const struct llm_question question = { .system = in->prompt.system,
                                            .user = in->prompt.user,
                                            .max_tokens = in->max_answer_tokens };
-    TRY(llm_ask(&c->task, &question, &in->said));
-    TRY(research_read_answer(c, &in->said, &in->entry));
+    TRY(llm_ask(&c->task, &question, &in->model_answer));
+    TRY(research_read_answer(c, &in->model_answer, &in->entry));
     return research_store(c, in);
 }
 

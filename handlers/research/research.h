@@ -1,4 +1,4 @@
-/* What the parts of a research step share: what was asked, what the memory says about it, and the answer. */
+/* Shared by the parts of a research step: the question, what memory knows about it, and the answer. */
 #ifndef DAYBOOK_HANDLERS_RESEARCH_RESEARCH_H
 #define DAYBOOK_HANDLERS_RESEARCH_RESEARCH_H
 
@@ -6,15 +6,15 @@
 #include "handlers/episodic/episodic.h"
 #include "server/remote/llm.h"
 
-/* What storing an answer came to. */
+/* The outcome of storing an answer. */
 struct research_outcome {
-    const char *prior_id, *shift; /* NULL: there is no prior, or the entry was there before */
+    const char *prior_id, *shift; /* NULL: no prior, or the entry existed already */
     const struct rows *lesson;    /* NULL: none was written */
 };
 
-/* Whatever a request about research may carry, and what becomes of it. */
+/* The input of all research routes, and the state while one is processed. */
 struct research_in {
-    struct episode_in entry; /* created_at is the instant that all of it is for */
+    struct episode_in entry; /* created_at is the as_of of the whole request */
     const char *cost_usd, *prior_id;
     struct objects new_signals; /* of struct regime_in */
     struct texts tags;
@@ -30,18 +30,18 @@ struct research_in {
     struct rerun rerun;
     struct research_prompt prompt;
     const struct rows *lessons, *cases;
-    const char *degraded; /* why the cases were not compared by meaning; NULL: they were */
-    struct llm_answer said;
+    const char *degraded; /* why the cases were not compared by vector, or NULL */
+    struct llm_answer model_answer;
     struct episode episode;
     void (*reply)(struct call *c, const struct research_in *in, const struct research_outcome *o);
 };
 
-/* A model's answer into the entry; ERR_MODEL_ANSWER_INVALID says everything that is wrong with it. */
-enum err research_read_answer(struct call *c, const struct llm_answer *said,
+/* Parses the answer of a model into the entry. ERR_MODEL_ANSWER_INVALID lists everything wrong with it. */
+enum err research_read_answer(struct call *c, const struct llm_answer *model_answer,
                               struct episode_in *entry) must_check;
 
-/* Stores the entry and, when it moved far from the prior, a lesson: both or neither. in->reply makes the
- * answer, in the same transaction. An entry that was there before is left as it is, and says no lesson. */
+/* Stores the entry and, if its probability moved far from the prior, a lesson, in one transaction. in->reply
+ * builds the response inside it. An entry that exists already stays unchanged and gives no lesson. */
 enum err research_store(struct call *c, struct research_in *in) must_check;
 
 #endif

@@ -1,4 +1,4 @@
-/* What a model answers to a research prompt, read as strictly as a body of the API. */
+/* Parses the answer of a model to a research prompt, as strictly as a request body. */
 #include "core/base/buf.h"
 #include "handlers/research/research.h"
 #include "server/config.h"
@@ -18,21 +18,21 @@ static const struct field answer_fields[] = {
 };
 /* clang-format on */
 
-static bool is_blank(char c)
+static bool is_space(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
 static void trim(const char **text, size_t *len)
 {
-    while (*len && is_blank(**text))
+    while (*len && is_space(**text))
         ++*text, --*len;
-    while (*len && is_blank((*text)[*len - 1]))
+    while (*len && is_space((*text)[*len - 1]))
         --*len;
 }
 
-/* Models like to put "```json" around what they were asked for, whatever they were told. */
-static void take_off_fence(const char **text, size_t *len)
+/* Models often wrap the JSON in "```json", even when told not to. */
+static void strip_code_fence(const char **text, size_t *len)
 {
     static const char fence[] = "```";
     const size_t width = sizeof fence - 1;
@@ -57,30 +57,30 @@ static const char *faults_text(struct arena *arena, const struct problem *p)
     return buf_string(&out);
 }
 
-static enum err invalid(struct call *c, const struct llm_answer *said, const char *why)
+static enum err invalid(struct call *c, const struct llm_answer *model_answer, const char *why)
 {
     return problem_set(&c->problem, ERR_MODEL_ANSWER_INVALID, "%s%s",
-                       said->truncated ? "it was cut off at the most tokens it may have; " : "", why);
+                       model_answer->truncated ? "it was cut off at the token limit; " : "", why);
 }
 
-enum err research_read_answer(struct call *c, const struct llm_answer *said, struct episode_in *entry)
+enum err research_read_answer(struct call *c, const struct llm_answer *model_answer, struct episode_in *entry)
 {
     struct problem p = { .arena = &c->arena, .about = "answer" };
     struct episode_in in = { 0 };
-    const char *text = said->text;
+    const char *text = model_answer->text;
     size_t len = strlen(text);
     trim(&text, &len);
-    take_off_fence(&text, &len);
+    strip_code_fence(&text, &len);
     const struct field_input body = {
         .body = text, .body_len = len, .depth_limit = (int)c->loop->config->max_json_depth, .now = c->now
     };
     enum err err = field_decode(answer_fields, &body, &c->arena, &in, &p);
     if (err == ERR_INVALID_FIELDS)
-        return invalid(c, said, faults_text(&c->arena, &p));
+        return invalid(c, model_answer, faults_text(&c->arena, &p));
     if (err != OK)
-        return invalid(c, said,
+        return invalid(c, model_answer,
                        arena_fmt(&c->arena, "%s: %s", err_code(err), p.detail ? p.detail : err_title(err)));
-    if (!entry->question) /* what was asked stays as it was asked */
+    if (!entry->question) /* keep the question of the request */
         entry->question = in.question;
     entry->answer = in.answer;
     entry->probability = in.probability;

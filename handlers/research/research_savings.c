@@ -1,9 +1,9 @@
-/* What reuse of earlier research has saved. */
+/* The savings from reusing earlier research. */
 #include "handlers/kit/fields.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 
-enum { MOST_KINDS = 500 };
+enum { KINDS_MAX = 500 };
 
 struct savings_in {
     const char *task_type, *since, *until, *as_of;
@@ -53,7 +53,7 @@ static enum err savings(struct call *c, const struct rows *r)
 {
     struct buf *out = reply_json(c, 200);
     buf_text(out, "{\"items\":[");
-    for (int row = 0; row < rows_count(r) && row < MOST_KINDS; row++) {
+    for (int row = 0; row < rows_count(r) && row < KINDS_MAX; row++) {
         if (row)
             buf_char(out, ',');
         rows_json(out, r, row);
@@ -61,7 +61,7 @@ static enum err savings(struct call *c, const struct rows *r)
     buf_text(out, "],");
     put_total(out, r);
     buf_text(out, ",\"truncated\":");
-    buf_json_bool(out, rows_count(r) > MOST_KINDS);
+    buf_json_bool(out, rows_count(r) > KINDS_MAX);
     buf_char(out, '}');
     return OK;
 }
@@ -69,7 +69,7 @@ static enum err savings(struct call *c, const struct rows *r)
 static enum err limit_kinds(struct call *c)
 {
     struct savings_in *in = c->in;
-    in->limit = MOST_KINDS;
+    in->limit = KINDS_MAX;
     return OK;
 }
 

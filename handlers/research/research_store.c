@@ -1,8 +1,8 @@
-/* The answer of a research step on its way into memory: the entry, and the lesson when it surprised. */
+/* Stores the answer of a research step, and a lesson if the answer was a surprise. */
 #include "handlers/lesson.h"
 #include "handlers/research/research.h"
 
-static struct texts two(struct arena *arena, const char *a, const char *b)
+static struct texts text_pair(struct arena *arena, const char *a, const char *b)
 {
     const char **items = arena_alloc(arena, 2 * sizeof *items);
     items[0] = a;
@@ -32,9 +32,9 @@ static enum err add_lesson(struct call *c, const struct research_in *in, struct 
         .context = texts.context,
         .outcome = texts.outcome,
         .takeaway = texts.takeaway,
-        .tags = two(&c->arena, research_tag(&c->arena, in->entry.task_type), "regime-shift"),
-        .evidence = two(&c->arena, arena_fmt(&c->arena, "episode:%s", episode_id(&in->episode)),
-                        arena_fmt(&c->arena, "episode:%s", o->prior_id)),
+        .tags = text_pair(&c->arena, research_tag(&c->arena, in->entry.task_type), "regime-shift"),
+        .evidence = text_pair(&c->arena, arena_fmt(&c->arena, "episode:%s", episode_id(&in->episode)),
+                              arena_fmt(&c->arena, "episode:%s", o->prior_id)),
     };
     struct rows *row;
     TRY(lesson_store(c, &lesson, &row));
@@ -42,8 +42,8 @@ static enum err add_lesson(struct call *c, const struct research_in *in, struct 
     return OK;
 }
 
-/* Compares with the prior. Only a new entry teaches: the same one again has done so already. */
-static enum err learn(struct call *c, const struct research_in *in, struct research_outcome *o)
+/* Compares with the prior. An entry that existed already gave its lesson when it was new. */
+static enum err learn_from_shift(struct call *c, const struct research_in *in, struct research_outcome *o)
 {
     if (!prior_found(in->prior) || in->episode.known)
         return OK;
@@ -62,7 +62,7 @@ static enum err store_tx(struct call *c, void *arg)
     struct research_in *in = arg;
     struct research_outcome outcome = { 0 };
     TRY(episodes_store(c, &c->arena, &in->episode, 1));
-    TRY(learn(c, in, &outcome));
+    TRY(learn_from_shift(c, in, &outcome));
     in->reply(c, in, &outcome);
     return OK;
 }

@@ -88,7 +88,7 @@ for (const [wire, path] of [
       ['too_long', noteText({ sizing: ['x'.repeat(4001)] }), /4000|4,000/],
       ['quotes_avoid_rule', noteText({ exit_timing: ['as the trader says, NEVER hold memecoins\tover the weekend.'] }), /memecoins/],
       ['missing_slot', noteText({ regime_fit: null }), /regime_fit/],
-      ['missing_slot', noteText({ regime_fit: null }), /^it was cut off at the most tokens it may have; .*regime_fit/, { truncated: true }],
+      ['missing_slot', noteText({ regime_fit: null }), /^it was cut off at the token limit; .*regime_fit/, { truncated: true }],
       ['too_many_bullets', noteText({ sizing: ['a 1', 'b 2', 'c 3', 'd 4', 'e 5'] }), /sizing/],
     ]) {
       models.model.next(say(text, { tokensIn: 100, tokensOut: 10, ...options }));

@@ -196,7 +196,7 @@ test('promotions that cannot be are refused by name, and nothing is stored', asy
   assert.equal(twice.json.code, 'invalid_transition');
   const next = await note(id, { generated_at: at(12) });
   const between = await promote(next, { at: at(19) }, { status: 409 });
-  assert.deepEqual([between.json.code, between.json.detail], ['time_order', `the note that it takes the place of is from ${at(20)}`]);
+  assert.deepEqual([between.json.code, between.json.detail], ['time_order', `the note that it replaces is from ${at(20)}`]);
   await promote(UNKNOWN_ID, {}, { status: 404 });
   assert.deepEqual(faults(await promote(own, { at: 'noon', by: 'me' }, { status: 422 })), ['at: invalid_time', 'by: unknown_field']);
   await promote('seven', {}, { status: 422 });

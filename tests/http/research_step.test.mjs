@@ -126,7 +126,7 @@ for (const [wire, path] of [
     await wrong('   ', /^invalid_json: the answer is empty: it must be a JSON object$/);
     await wrong('[]', /^invalid_json: the answer must be a JSON object$/);
     await wrong('```json\n```', /^invalid_json: /);
-    await wrong('{"question": "half', /^it was cut off at the most tokens it may have; invalid_json: /, { truncated: true });
+    await wrong('{"question": "half', /^it was cut off at the token limit; invalid_json: /, { truncated: true });
     await wrong('{"answer": NaN}', /^invalid_json: /);
     await wrong('{"answer": "a", "answer": "b"}', /^duplicate_key: /);
     await wrong('{"the body": 1, "the body": 2}', /^duplicate_key: .*: the key "the body" is there twice$/);
