@@ -1,5 +1,5 @@
-// A backtest sees nothing of its future: every read of the contract is asked at instants of the past, then a future of everything is written, and
-// the answers must be the same bytes.
+// A backtest must not see its own future. Every read in the contract is sent with an as_of in the past; then newer rows of every kind are
+// written, and the same reads must return the same bytes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openapi, operations } from '../lib/contract.mjs';
@@ -10,13 +10,13 @@ import { suite } from '../lib/suite.mjs';
 import { addNote } from '../lib/ticks.mjs';
 
 const s = suite();
-const w = {}; // ids of what the past has made
+const w = {}; // ids of the rows created in the past
 
 const LATE = day(90);
-/** What is asked about: before, at and after an event of the past, and its end. */
+/** The instants to read at: before, at and after a past event, and at the end of the past. */
 const INSTANTS = [day(5), day(10), day(15, '00:00:00.000001'), day(20)];
 
-// ---- which reads there are ----
+// ---- the reads to check ----
 
 const follow = (object) => {
   if (!object?.$ref) return object;
@@ -26,10 +26,10 @@ const parametersOf = ({ operation }) => (operation.parameters ?? []).map(follow)
 const bodyOf = ({ operation }) => follow(operation.requestBody?.content['application/json']?.schema)?.properties ?? {};
 const nameOf = ({ method, path }) => `${method} ${path}`;
 const hasAsOf = (o) => parametersOf(o).some((p) => p.in === 'query' && p.name === 'as_of') || 'as_of' in bodyOf(o);
-/** GET, and the POSTs that change nothing and so keep no Idempotency-Key. */
+/** GET requests, and the POSTs that change nothing and therefore take no Idempotency-Key. */
 const isRead = (o) => o.path.startsWith('/v1/') && (o.method === 'GET' || (o.method === 'POST' && !parametersOf(o).some((p) => p.name === 'Idempotency-Key')));
 
-/** Reads without an as_of, and why they need none. */
+/** Reads without as_of, each with the reason it needs none. */
 const TIMELESS = {
   'POST /v1/materialize': 'computes from its body alone',
   'POST /v1/regime': 'computes from its body alone',
@@ -37,13 +37,13 @@ const TIMELESS = {
   'POST /v1/embeddings/rebuild': 'writes, as often as it is called, what can be made again from the entries',
 };
 
-/** Operations with an as_of that are not asked here, and why. */
+/** Operations with as_of that this test skips, each with the reason. */
 const NOT_ASKED = {
   'POST /v1/research/step': 'asks a model and writes; what it reads is what /v1/research/prepare reads',
   'POST /v1/deployments/{id}/reflect': 'writes, and refuses an instant before the active note; http/reflect tests what it reads at one',
 };
 
-/** How each is asked: queries of a GET, bodies of a POST, without the as_of. */
+/** The requests to send for each operation: queries for a GET, bodies for a POST, without as_of. */
 const ASKS = {
   'GET /v1/lessons': () => ['', '?status=proposed', '?status=retired', '?active=true', '?tags=regime-shift', '?tags_all=all', '?text=odds'],
   'GET /v1/lessons/{id}': () => w.lessons.map((id) => ({ id })),
@@ -75,7 +75,7 @@ const ASKS = {
   'GET /v1/episodic': () => ['', '?ticker=ACME', '?task_type=tone', '?archived=true', '?min_confidence=0.7', '?source=external', '?limit=2'],
   'GET /v1/episodic/{id}': () => w.entries.map((id) => ({ id })),
   'GET /v1/research/savings': () => ['', '?task_type=tone', `?since=${day(8)}`],
-  // With a filing, so that nothing is reused: to reuse is to write.
+  // new_filing_since prevents reuse: a reuse would write.
   'POST /v1/episodic/should_rerun': () =>
     ['ACME', 'BETA', 'GONE', 'BACK'].map((ticker) => ({ body: { ticker, task_type: 'tone', new_signals: { new_filing_since: true }, days_threshold: 365 } })),
   'POST /v1/research/prepare': () =>
@@ -90,7 +90,7 @@ const ASKS = {
   ],
 };
 
-/** Reads of what never changes once it is there. */
+/** Reads of immutable rows. */
 const UNCHANGING = {
   'GET /v1/decision_snapshots/{id}': 'a tick that is stored stays as it is',
   'GET /v1/decision_snapshots/{id}/context': 'the context of a tick can be made again, byte for byte',
@@ -98,21 +98,21 @@ const UNCHANGING = {
   'GET /v1/deployments/{id}': 'a deployment does not change',
 };
 
-/** A dry run of an eviction reads too; its instant is called `at`. */
+/** A dry-run eviction is a read as well; it calls its instant `at`. */
 const DRY_RUN = { dry_run: true, max_age_days: 3, keep_per_pair: 1, unread_days: 1, samples: 100 };
 
 async function ask({ method, path }, { query = '', body, ...names }, as_of) {
   const at = path.replace(/\{(\w+)\}/g, (_, name) => names[name]);
   if (method === 'POST') return s.api.post(at, { ...body, as_of }, { status: 200 });
   const answer = await s.api.get(`${at}${query}${query ? '&' : '?'}as_of=${as_of}`);
-  assert.ok([200, 404].includes(answer.status), `${at}: ${answer.text}`); // 404: it was not there yet
+  assert.ok([200, 404].includes(answer.status), `${at}: ${answer.text}`); // 404: the row did not exist yet
   return answer;
 }
 
-/** What the problem says about this very request is not what was known. */
+/** The text to compare. A problem document names its request, so every 404 counts as the same. */
 const textOf = (answer) => (answer.status === 404 ? '404' : answer.text);
 
-/** Every answer at that instant, by "METHOD path what". */
+/** Every response at that instant, keyed by "METHOD path what". */
 async function askAll(as_of) {
   const answers = new Map();
   for (const o of operations.filter((operation) => ASKS[nameOf(operation)]))
@@ -169,7 +169,7 @@ async function makeLedger() {
   assert.equal(w.trades.length, 4);
 }
 
-/** Attempts to reflect, which are kept also when there is no time for them. */
+/** Attempts to reflect; an attempt is stored even when no reflection is due. */
 async function makeReflections(at) {
   for (const id of w.deployments) assert.equal((await s.api.post(`/v1/deployments/${id}/reflect`, { as_of: at }, { status: 200 })).json.outcome, 'skipped');
 }
@@ -238,18 +238,18 @@ async function addFutureSearches() {
 
 // ---- the tests ----
 
-test('every read that shows what is stored takes an as_of', () => {
+test('every read of stored data takes as_of', () => {
   const without = operations.filter((o) => isRead(o) && !hasAsOf(o)).map(nameOf);
   assert.deepEqual(without.filter((name) => !TIMELESS[name]), []);
 });
 
-test('every operation that takes an as_of is walked here', () => {
+test('this test covers every operation that takes as_of', () => {
   const withAsOf = operations.filter(hasAsOf).map(nameOf);
   assert.deepEqual(withAsOf.filter((name) => !ASKS[name] && !NOT_ASKED[name]), []);
   assert.ok(withAsOf.length > 20);
 });
 
-test('a future of everything changes no answer about the past', async () => {
+test('newer rows of every kind change no response about the past', async () => {
   await makeLessons();
   await makeLedger();
   await makeReflections(day(16));
@@ -265,7 +265,7 @@ test('a future of everything changes no answer about the past', async () => {
   for (const instant of INSTANTS)
     for (const [what, text] of await askAll(instant)) assert.equal(text, past.get(instant).get(what), `${what} at ${instant}`);
 
-  // The future was one: asked about its end, every operation answers otherwise than before it.
+  // Proof that the newer rows are visible at all: read at LATE, every operation now responds differently.
   const changed = new Set();
   for (const [what, text] of await askAll(LATE)) if (text !== late.get(what)) changed.add(what.split(' ').slice(0, 2).join(' '));
   const walked = operations.map(nameOf).filter((name) => ASKS[name]);

@@ -1,4 +1,4 @@
-// Bodies of bulk requests: of any size up to their limit, as slow as they come, and nothing of them stays.
+// Bulk request bodies: any size up to the limit, any speed, and no temporary file left behind.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
@@ -27,12 +27,12 @@ async function prepare() {
     INSERT INTO daybook.agent_state (owner, deployment_id) SELECT owner, '${ID}' FROM skill`);
 }
 
-/** Blank lines: a body that asks for nothing. */
+/** Blank lines: a body without a single item. */
 const blank = (bytes) => Buffer.alloc(bytes, '\n');
 
 const head = (headers) => `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n${headers}\r\n`;
 
-/** A connection that writes when it is told to: {socket, text, closed}. */
+/** A connection whose writes the test controls: {socket, text, closed}. */
 async function connection(service) {
   const socket = net.connect(service.port, '127.0.0.1');
   const c = { socket, text: '', closed: once(socket, 'close') };
@@ -41,14 +41,14 @@ async function connection(service) {
   return c;
 }
 
-/** The sizes of the files without a name that the service has open. */
+/** The sizes of the unlinked files that the service has open. */
 const spools = ({ pid }) =>
   readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
     const path = `/proc/${pid}/fd/${fd}`;
     try {
       return readlinkSync(path).endsWith('(deleted)') ? [statSync(path).size] : [];
     } catch {
-      return []; // closed meanwhile
+      return []; // closed in the meantime
     }
   });
 const spooled = (service) => spools(service).length;
@@ -64,7 +64,7 @@ async function withService(options, work) {
   }
 }
 
-test('a body may be larger than other bodies, announced or chunked, and leaves nothing', async () => {
+test('a bulk body may exceed the ordinary body limit, with Content-Length or chunked, and leaves no file behind', async () => {
   for (const headers of [NDJSON, CHUNKED]) {
     await s.api.post(PATH, blank(2 * MEGABYTE), { headers, status: 200 });
     await s.api.post(PATH, blank(1), { headers, status: 200 });
@@ -74,7 +74,7 @@ test('a body may be larger than other bodies, announced or chunked, and leaves n
   await until(() => spooled(s.service) === 0, 'no file is open');
 });
 
-test('a body beyond the limit is 413 body_too_large, announced or chunked', async () => {
+test('a body over the limit is 413 body_too_large, with Content-Length or chunked', async () => {
   await withService({ args: ['--max-bulk-bytes', '65536'] }, async (service, api) => {
     for (const headers of [NDJSON, CHUNKED]) {
       await api.post(PATH, blank(65536), { headers, status: 200 });
@@ -88,7 +88,7 @@ test('a body beyond the limit is 413 body_too_large, announced or chunked', asyn
   });
 });
 
-test('another media type than application/x-ndjson is 415, and the answer names it', async () => {
+test('a media type other than application/x-ndjson is 415, and the response names the expected type', async () => {
   for (const type of ['application/json', 'application/jsonl', 'text/plain', undefined]) {
     const answer = await s.api.post(PATH, '\n', { headers: { 'content-type': type }, status: 415 });
     assert.equal(answer.json.code, 'unsupported_media_type');
@@ -97,7 +97,7 @@ test('another media type than application/x-ndjson is 415, and the answer names 
   await s.api.post(PATH, '\n', { headers: { 'content-type': 'Application/X-NDJSON; charset=utf-8' }, status: 200 });
 });
 
-test('Expect: 100-continue is answered before the body, and a refusal instead of it', async () => {
+test('Expect: 100-continue gets 100 before the body, or the error instead', async () => {
   const c = await connection(s.service);
   c.socket.write(head('Content-Length: 3\r\nExpect: 100-continue\r\n'));
   await until(() => c.text.startsWith('HTTP/1.1 100 '), 'it says continue');
@@ -112,7 +112,7 @@ test('Expect: 100-continue is answered before the body, and a refusal instead of
   assert.equal(refused.status, 413);
 });
 
-test('a line that is longer than an ordinary body may be is line_too_long', async () => {
+test('a line longer than the ordinary body limit is line_too_long', async () => {
   await withService({ args: ['--max-body-bytes', '1024'] }, async (service, api) => {
     const answer = await api.post(PATH, `\n${'x'.repeat(500_000)}\n`, { headers: NDJSON });
     assert.match(answer.text, /line_too_long/);
@@ -120,7 +120,7 @@ test('a line that is longer than an ordinary body may be is line_too_long', asyn
   });
 });
 
-test('a body that keeps coming is not cut, one that stops is', async () => {
+test('a slow body that keeps arriving is read to its end, one that stalls is timed out', async () => {
   await withService({ args: ['--request-timeout-ms', '500'] }, async (service) => {
     const c = await connection(service);
     c.socket.write(head('Transfer-Encoding: chunked\r\n'));
@@ -139,8 +139,8 @@ test('a body that keeps coming is not cut, one that stops is', async () => {
   });
 });
 
-test('a client that leaves in the middle of its body leaves nothing', async () => {
-  // libmicrohttpd does not see an end that comes together with data: then the time-out does.
+test('a client that disconnects in the middle of its body leaves nothing behind', async () => {
+  // libmicrohttpd misses a FIN that arrives together with data; the timeout then closes the connection.
   await withService({ args: ['--request-timeout-ms', '1000'] }, async (service) => {
     const c = await connection(service);
     c.socket.write(head(`Content-Length: ${MEGABYTE}\r\n`));
@@ -151,7 +151,7 @@ test('a client that leaves in the middle of its body leaves nothing', async () =
   });
 });
 
-test('no room for a body is 507 insufficient_storage, in the log too, and there may be room again', async () => {
+test('a full disk is 507 insufficient_storage, is logged, and the service recovers once there is space', async () => {
   await withService({}, async (service, api) => {
     const limit = (bytes) => run('prlimit', ['--pid', String(service.pid), `--fsize=${bytes}:`]);
     await limit(100_000);
@@ -164,7 +164,7 @@ test('no room for a body is 507 insufficient_storage, in the log too, and there 
   });
 });
 
-test('all bodies that wait have a limit together: beyond it is 507, and one that is alone always has room', async () => {
+test('spooled bodies share one limit: over it is 507, and a single body always fits', async () => {
   await withService({ args: ['--max-bulk-bytes', String(4 * MEGABYTE), '--max-spool-bytes', String(5 * MEGABYTE)] }, async (service, api) => {
     const c = await connection(service);
     c.socket.write(head(`Content-Length: ${3 * MEGABYTE}\r\n`));
@@ -183,7 +183,7 @@ test('all bodies that wait have a limit together: beyond it is 507, and one that
   );
 });
 
-test('without a folder for temporary files only bulk requests fail', async () => {
+test('without a directory for temporary files only bulk requests fail', async () => {
   await withService({ env: { TMPDIR: '/nonexistent' } }, async (service, api) => {
     assert.equal((await api.post(PATH, blank(10), { headers: NDJSON, status: 500 })).json.code, 'internal');
     await until(() => /spool_failed.*No such file or directory/.test(service.log), 'it is logged');
@@ -191,9 +191,9 @@ test('without a folder for temporary files only bulk requests fail', async () =>
   });
 });
 
-test('a key that is not known is refused before the body is sent, and a new one is known at once', async () => {
+test('an unknown key is rejected before the body is sent, and a new key works immediately', async () => {
   const url = s.cluster.url(await s.cluster.createDatabase());
-  await createKey(url, 'desk', 'agent'); // with the first key, everybody needs one
+  await createKey(url, 'desk', 'agent'); // once a key exists, every caller needs one
   const service = await startService(url);
   try {
     const ask = (key) => head(`Authorization: Bearer ${key}\r\nContent-Length: 2\r\nExpect: 100-continue\r\n`);
@@ -212,14 +212,14 @@ test('a key that is not known is refused before the body is sent, and a new one 
   }
 });
 
-test('an Idempotency-Key is taken and not kept: each line is answered by itself', async () => {
+test('an Idempotency-Key is accepted and not stored: each line gets its own result', async () => {
   const headers = { ...NDJSON, 'idempotency-key': 'bulk-1' };
   for (const body of ['\n', '\n\n'])
     assert.equal((await s.api.post(PATH, body, { headers, status: 200 })).headers['idempotency-replayed'], undefined);
   await s.api.post(PATH, '\n', { headers: { ...headers, 'idempotency-key': 'not visible' }, status: 400 });
 });
 
-test('a body that is under way when the service stops is finished within the stop limit, or given up', async () => {
+test('a body still arriving when the service stops is finished within the stop limit, or abandoned', async () => {
   const service = await s.another({ args: ['--stop-timeout-ms', '20000'] });
   const [quick, slow] = [await connection(service), await connection(service)];
   for (const c of [quick, slow]) c.socket.write(`${head('Content-Length: 2\r\n')}\n`);

@@ -1,4 +1,4 @@
-// ETags: a caller that holds the answer does not get it again, and gets it as soon as it changes.
+// ETags: a caller with the current response gets 304, and the new response as soon as it changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, day, OUTCOME } from '../lib/lessons.mjs';
@@ -7,7 +7,7 @@ import { suite } from '../lib/suite.mjs';
 const s = suite();
 const withTag = (etag) => ({ headers: { 'if-none-match': etag } });
 
-test('a lesson that has not changed is 304 without a body, and 200 once it has', async () => {
+test('an unchanged lesson is 304 without a body, a changed one 200', async () => {
   const { id } = await create(s.api, { at: day(1) });
   const path = `/v1/lessons/${id}`;
   const { headers, text } = await s.api.get(path, { status: 200 });
@@ -23,7 +23,7 @@ test('a lesson that has not changed is 304 without a body, and 200 once it has',
   assert.equal(before.headers.etag, headers.etag);
 });
 
-test('If-None-Match takes lists, weak tags and *', async () => {
+test('If-None-Match accepts lists, weak tags and *', async () => {
   const { headers } = await s.api.get('/v1/lessons/block', { status: 200 });
   for (const value of [`"x", ${headers.etag}`, `W/${headers.etag.replace(/^W\//, '')}`, '*'])
     await s.api.get('/v1/lessons/block', { ...withTag(value), status: 304 });
@@ -31,7 +31,7 @@ test('If-None-Match takes lists, weak tags and *', async () => {
     await s.api.get('/v1/lessons/block', { ...withTag(value), status: 200 });
 });
 
-test('the block keeps its tag and bytes until a lesson in it changes', async () => {
+test('the block keeps its ETag and bytes until one of its lessons changes', async () => {
   const tag = 'kept';
   const { id } = await create(s.api, { tags: [tag], at: day(3) });
   const path = `/v1/lessons/block?tags=${tag}`;
@@ -44,7 +44,7 @@ test('the block keeps its tag and bytes until a lesson in it changes', async () 
   assert.notEqual(last.text, first.text);
 });
 
-test('JSON and plain text of the same block have different tags', async () => {
+test('the JSON and plain text forms of a block have different ETags', async () => {
   const json = await s.api.get('/v1/lessons/block', { status: 200 });
   const plain = await s.api.get('/v1/lessons/block', { headers: { accept: 'text/plain' }, status: 200 });
   assert.notEqual(json.headers.etag, plain.headers.etag);

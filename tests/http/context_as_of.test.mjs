@@ -1,4 +1,4 @@
-// The view before a decision at an instant: nothing later is in it, whatever the deployment's clock.
+// The context at an instant shows nothing later, whatever clock the deployment uses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, ledgerRows, openTrade } from '../lib/ledger_rows.mjs';
@@ -16,7 +16,7 @@ const shape = ({ recent_trades, open_positions, recent_activity: r }) => ({
 });
 const NOTHING = { closed: '', open: '', executed: 0, losing: 0, rejections: '' };
 
-test('as_of shows the state after the last tick up to it: before, at and after each event', async () => {
+test('as_of shows the state after the last tick at or before it, around each event', async () => {
   const id = await rows.deployment();
   const open = (symbol, mark_price) => openTrade({ symbol, mark_price });
   await rows.tick(id, at(10), { open: [open('BTC', 1)], executed_today: 1 });
@@ -46,7 +46,7 @@ test('as_of shows the state after the last tick up to it: before, at and after e
   assert.deepEqual(shape(await context(id)), expected[6][1]);
 });
 
-test('a trade that was open at an instant is not among the closed ones, however many newer ones are', async () => {
+test('a trade that was open at an instant is not listed as closed, however many newer trades exist', async () => {
   const id = await rows.deployment({ k: 2 });
   for (let n = 0; n < 20; n++) await rows.trade(id, { symbol: `LONG${n}`, entry_tick_at: at(50 + n), exit_tick_at: at(500) });
   for (let n = 0; n < 20; n++) await rows.trade(id, { symbol: `OPEN${n}`, entry_tick_at: at(50 + n) });
@@ -57,7 +57,7 @@ test('a trade that was open at an instant is not among the closed ones, however 
   assert.equal(shape(await context(id, `?as_of=${at(500)}`)).closed, 'LONG19 LONG18');
 });
 
-test('today ends at midnight UTC, to the microsecond; losing closes go on', async () => {
+test('the day ends at midnight UTC, to the microsecond; a losing streak continues across it', async () => {
   const id = await rows.deployment();
   await rows.tick(id, '2026-06-04T23:59:59.999999Z', { executed_today: 5, realized_today_usd: 50, losing_closes: 2 });
   const state = async (instant) => {
@@ -71,7 +71,7 @@ test('today ends at midnight UTC, to the microsecond; losing closes go on', asyn
   assert.deepEqual(await state('2026-06-05T00:00:00Z'), [0, 0, 2]);
 });
 
-test('a simulation\'s clock is its ticks, the clock of the others is the server\'s', async () => {
+test('a simulation takes its clock from its ticks, other deployments from the server', async () => {
   const clocks = {};
   const recently = new Date(Date.now() - 5 * 60_000).toISOString();
   for (const mode of ['sim', 'live', 'paper']) {
@@ -84,13 +84,13 @@ test('a simulation\'s clock is its ticks, the clock of the others is the server\
     const held = open_positions[0].held_minutes;
     if (mode === 'sim') assert.equal(held, 0);
     else assert.ok(held >= 4 && held <= 6, `${mode}: ${held}`);
-    // In whole minutes, so that a reader who asks again gets the same bytes.
+    // Whole minutes, so that a repeated read returns the same bytes.
     if (mode !== 'sim') assert.ok(clocks[mode] % 60_000 === 0 && clocks[mode] > before - 61_000 && clocks[mode] <= Date.now() + 1000, mode);
   }
   assert.equal(clocks.sim, Date.parse(recently));
 });
 
-test('a tick of a live deployment whose clock is ahead of the server\'s is seen at once, and sets the clock', async () => {
+test('a live tick dated ahead of the server clock is visible immediately and advances the clock', async () => {
   const id = await rows.deployment({ mode: 'live' });
   const ahead = new Date(Date.now() + 3600_000).toISOString();
   await rows.tick(id, ahead, { executed_today: 1, open: [openTrade()] });
@@ -98,7 +98,7 @@ test('a tick of a live deployment whose clock is ahead of the server\'s is seen 
   assert.deepEqual([Date.parse(as_of), open_positions.length], [Date.parse(ahead), 1]);
 });
 
-test('a live context that is read again within the minute is 304, as JSON too', async () => {
+test('reading a live context again within the minute is 304, for JSON too', async () => {
   const id = await rows.deployment({ mode: 'live' });
   await rows.tick(id, new Date(Date.now() - 90_000).toISOString(), { open: [openTrade()] });
   for (let tries = 0; ; tries++) {

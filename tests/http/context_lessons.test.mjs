@@ -1,4 +1,4 @@
-// The lessons in the view before a decision: whose they are, when they are there, and that they are whole.
+// Lessons in the context: which note is shown, at which instants, and never truncated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { faults } from '../lib/lessons.mjs';
@@ -18,7 +18,7 @@ const sibling = async (id) => {
   return other;
 };
 
-test('the active note is the first section, and the rest is what it was without it', async () => {
+test('the active note is the first section and leaves the others unchanged', async () => {
   const id = await rows.deployment();
   await rows.trade(id, { exit_tick_at: at(1) });
   await rows.tick(id, at(2), { executed_today: 1, open: [openTrade()] });
@@ -40,7 +40,7 @@ test('the active note is the first section, and the rest is what it was without 
   assert.deepEqual(faults(await s.api.get(`/v1/deployments/${id}/context?lessons=maybe`, { status: 422 })), ['lessons: wrong_type']);
 });
 
-test('a note is there from its own instant until that of the next one', async () => {
+test('a note is shown from its own instant until the next note', async () => {
   const id = await rows.deployment();
   await rows.tick(id, at(0));
   const first = await note(id, { generated_at: at(10) });
@@ -52,7 +52,7 @@ test('a note is there from its own instant until that of the next one', async ()
   assert.equal((await context(id)).lessons.note_id, second, 'a simulation\'s now is its last tick');
 });
 
-test('of two notes of one instant the one that superseded the other is there', async () => {
+test('of two notes at the same instant, the superseding one is shown', async () => {
   const id = await rows.deployment();
   const notes = [];
   for (let n = 0; n < 5; n++) notes.push(await note(id, { generated_at: at(10) }));
@@ -61,7 +61,7 @@ test('of two notes of one instant the one that superseded the other is there', a
   assert.equal((await context(id, `?as_of=${at(10)}`)).lessons.note_id, notes.at(-1));
 });
 
-test('a deployment without a note of its own has that of its skill and version, and its own as soon as it has one', async () => {
+test('a deployment without a note shows the note of its skill and version until it has its own', async () => {
   const id = await rows.deployment();
   const other = await sibling(id);
   const stranger = await rows.deployment();
@@ -80,7 +80,7 @@ test('a deployment without a note of its own has that of its skill and version, 
   assert.equal(await seen(stranger, at(10)), null);
 });
 
-test('when the budget is short trades go first, then positions, then the lessons as a whole, then the activity', async () => {
+test('a short budget drops trades first, then positions, then all lessons at once, then the activity', async () => {
   const id = await rows.deployment({ k: 5 });
   for (let n = 0; n < 5; n++) await rows.trade(id, { entry_tick_at: at(n), exit_tick_at: at(n + 1) });
   await rows.tick(id, at(60), { executed_today: 4, open: ['A', 'B'].map((symbol) => openTrade({ symbol })) });
@@ -102,7 +102,7 @@ test('when the budget is short trades go first, then positions, then the lessons
   assert.ok(states.indexOf('a-') >= 0 && states.lastIndexOf('a-') < states.indexOf('al'), states.join(' '));
 });
 
-test('the same state gives the same bytes and 304, and another note does not', async () => {
+test('the same state yields the same bytes and 304, a new note yields new ones', async () => {
   const id = await rows.deployment();
   await rows.tick(id, at(2));
   await note(id, { generated_at: at(1) });
@@ -117,7 +117,7 @@ test('the same state gives the same bytes and 304, and another note does not', a
   await s.api.get(`${path}?as_of=${at(1)}`, { ...known, status: 200 });
 });
 
-test('memory that is disabled shows no lessons', async () => {
+test('with memory disabled no lessons are shown', async () => {
   const id = await rows.deployment({ enabled: false });
   await note(id, { generated_at: at(1) });
   await rows.tick(id, at(2));
@@ -125,7 +125,7 @@ test('memory that is disabled shows no lessons', async () => {
   assert.deepEqual({ lessons, markdown, tokens }, { lessons: null, markdown: '', tokens: 0 });
 });
 
-test('the context of a snapshot has the note that was there before its tick, whatever was made after it and however it is dated', async () => {
+test('the context of a snapshot has the note that was active before its tick, whatever was written later under whatever date', async () => {
   const id = await rows.deployment();
   const seen = [];
   const tick = async (instant) => {
@@ -135,9 +135,9 @@ test('the context of a snapshot has the note that was there before its tick, wha
   await tick(at(0));
   const promoted = await note(id, { scope: 'skill', generated_at: at(5) });
   await tick(at(10));
-  const after = await note(id, { generated_at: at(10) }); // as a reflection that the tick itself asked for
+  const after = await note(id, { generated_at: at(10) }); // like a reflection that the tick itself triggered
   await tick(at(20));
-  const meanwhile = await note(id, { generated_at: at(30) }); // at the very instant of the next tick, before it
+  const meanwhile = await note(id, { generated_at: at(30) }); // at the instant of the next tick, but stored before it
   await tick(at(30));
   assert.deepEqual(seen.map(([, , known]) => known), [null, promoted, after, meanwhile]);
   await note(id, { scope: 'skill', generated_at: at(5) });

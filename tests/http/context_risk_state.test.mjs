@@ -1,4 +1,4 @@
-// The risk state of a session: each line, and what leaves it out.
+// The risk state of a session: every line, and when it is omitted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, ledgerRows } from '../lib/ledger_rows.mjs';
@@ -10,7 +10,7 @@ const riskState = async (id, query = '') => (await s.api.get(`/v1/deployments/${
 const HEADING = '## Recent activity (this session)\n';
 const NUDGE = ' ← same code in the last 3+ rejections; do not repeat the same proposal shape';
 
-/** A deployment whose ticks, a minute apart, were rejected by these rules (null: it was not rejected, '': by none). */
+/** A deployment with ticks a minute apart, each rejected by the given rule (null: not rejected, '': rejected without a rule). */
 async function rejected(rules) {
   const id = await rows.deployment();
   for (const [i, rule] of rules.entries())
@@ -18,7 +18,7 @@ async function rejected(rules) {
   return id;
 }
 
-test('a deployment without a tick has an empty section with every fact', async () => {
+test('a deployment without ticks has an empty section and all facts', async () => {
   const id = await rows.deployment();
   assert.deepEqual(await riskState(id, `?as_of=${at(0)}`), {
     deployment_id: id,
@@ -34,7 +34,7 @@ test('a deployment without a tick has an empty section with every fact', async (
   });
 });
 
-test('each line is there when its figure is not zero, and alone', async () => {
+test('each line appears when its rounded figure is not zero, and without the others', async () => {
   const lines = [
     [{ engine_kind: 'rejected', engine_rule: 'R3' }, '- engine rejections (last 1h): R3=1\n- recent rejection sequence: R3\n'],
     [{ executed_today: 2 }, '- executed orders today (UTC): 2\n'],
@@ -55,7 +55,7 @@ test('each line is there when its figure is not zero, and alone', async () => {
   }
 });
 
-test('three rejections by one rule in a row are named, two are not', async () => {
+test('three consecutive rejections by one rule are reported, two are not', async () => {
   const cases = [
     [['R3', 'R3'], null],
     [['R3', 'R3', 'R3'], 'R3'],
@@ -73,7 +73,7 @@ test('three rejections by one rule in a row are named, two are not', async () =>
   }
 });
 
-test('rules are counted, the most frequent first, and the tail is the last five in their order', async () => {
+test('rules are counted, most frequent first, and the tail lists the last five rejections in order', async () => {
   const state = await riskState(await rejected(['B', 'A', 'C', 'C', 'B', 'A', 'C']));
   assert.deepEqual(state.rejections_last_hour, [
     { rule: 'C', count: 3 },
@@ -87,7 +87,7 @@ test('rules are counted, the most frequent first, and the tail is the last five 
   );
 });
 
-test('the hour is the last one, its beginning left out and its end in it', async () => {
+test('the window is the last hour, excluding its start and including its end', async () => {
   const id = await rejected(['R0', 'R1']); // at minutes 0 and 1
   const rules = async (instant) => (await riskState(id, `?as_of=${instant}`)).recent_rejections.join(' ');
   assert.equal(await rules(at(0)), 'R0');
@@ -97,7 +97,7 @@ test('the hour is the last one, its beginning left out and its end in it', async
   assert.equal(await rules(at(61)), '');
 });
 
-test('of very many rejections in an hour the last 5,000 count', async () => {
+test('at most the last 5,000 rejections of the hour are counted', async () => {
   const id = await rejected(['FIRST']);
   await s.query(
     `insert into daybook.decision_snapshots (owner, id, deployment_id, tick_at, equity_usd, engine_kind, engine_rule, input, ops, open, reflection_due,

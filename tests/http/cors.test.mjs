@@ -24,7 +24,7 @@ async function withService(args, work) {
   }
 }
 
-test('without configuration no answer allows another origin', async () => {
+test('by default no response allows another origin', async () => {
   for (const answer of [
     await s.api.get('/v1/lessons', { headers: { origin: ORIGIN } }),
     await s.api('OPTIONS', '/v1/lessons', { headers: preflight }),
@@ -33,7 +33,7 @@ test('without configuration no answer allows another origin', async () => {
     assert.deepEqual(corsHeaders(answer), []);
 });
 
-test('the configured origin may call and read, also refusals', async () => {
+test('the configured origin may call and read responses, errors included', async () => {
   await withService(['--cors-origin', ORIGIN], async (api) => {
     for (const path of ['/v1/lessons', '/v1/nothing']) {
       const answer = await api.get(path, { headers: { origin: ORIGIN } });
@@ -49,7 +49,7 @@ test('the configured origin may call and read, also refusals', async () => {
   });
 });
 
-test('another origin than the configured one is not allowed', async () => {
+test('an origin that is not configured is not allowed', async () => {
   await withService(['--cors-origin', ORIGIN], async (api) => {
     const answer = await api.get('/v1/lessons', { headers: { origin: 'https://evil.example' }, status: 200 });
     assert.notEqual(answer.headers['access-control-allow-origin'], 'https://evil.example');

@@ -1,4 +1,4 @@
-// Decision snapshots: the list of ticks, each of them whole, and what the agent saw at it.
+// Decision snapshots: the list of ticks, each one in full, and the context its agent read.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { everyItem, faults, UNKNOWN_ID } from '../lib/lessons.mjs';
@@ -11,7 +11,7 @@ const s = suite();
 const rows = ledgerRows((...q) => s.query(...q));
 const list = async (query) => (await s.api.get(`/v1/decision_snapshots?${query}`, { status: 200 })).json.items.map((i) => i.id);
 
-test('a snapshot is given whole, its JSON digit for digit, and without its bulk in the list', async () => {
+test('a snapshot is returned in full, digit for digit, and without its large fields in the list', async () => {
   const id = await rows.deployment();
   const open = [openTrade()];
   const figures = {
@@ -39,7 +39,7 @@ test('a snapshot is given whole, its JSON digit for digit, and without its bulk 
   assert.deepEqual(page.json, { items: [summary], next_cursor: null });
 });
 
-test('the list is newest tick first, over all deployments or of one, page by page', async () => {
+test('the list is newest tick first, for all deployments or one, page by page', async () => {
   const [a, b] = [await rows.deployment(), await rows.deployment()];
   const ids = { [a]: [], [b]: [] };
   for (let n = 0; n < 7; n++)
@@ -58,7 +58,7 @@ test('the list is newest tick first, over all deployments or of one, page by pag
   assert.deepEqual(faults(other), ['cursor: invalid_cursor']);
 });
 
-test('filters combine; since is in, until is not, and as_of hides later ticks', async () => {
+test('filters combine; since is inclusive, until exclusive, and as_of hides later ticks', async () => {
   const d = await rows.deployment();
   const ticks = [];
   for (const [n, [action_kind, engine_kind, engine_rule]] of [
@@ -88,14 +88,14 @@ test('filters combine; since is in, until is not, and as_of hides later ticks', 
   assert.deepEqual(faults(bad), ['color: unknown_field', 'deployment_id: invalid_uuid', 'engine_kind: too_short', 'limit: out_of_range']);
 });
 
-test('as_of before the tick makes it unknown', async () => {
+test('with as_of before its tick a snapshot is not found', async () => {
   const d = await rows.deployment();
   const id = await rows.tick(d, at(5));
   await s.api.get(`/v1/decision_snapshots/${id}?as_of=${at(5)}`, { status: 200 });
   await s.api.get(`/v1/decision_snapshots/${id}?as_of=${at(4, 59)}`, { status: 404 });
 });
 
-test('the context of a snapshot is byte for byte what the agent read before that tick, whatever came after', async () => {
+test('the context of a snapshot is byte for byte what the agent read before that tick, whatever happened later', async () => {
   const d = await rows.deployment({ k: 5 });
   const queries = ['', '&max_tokens=90', '&k=1', '&k=30&max_tokens=150'];
   const accepts = ['application/json', 'text/markdown'];
@@ -111,7 +111,7 @@ test('the context of a snapshot is byte for byte what the agent read before that
   const ticks = [];
   let open = [];
   for (let n = 0; n < 12; n++) {
-    const instant = new Date(Date.UTC(2026, 5, 4, 23, 52 + n)).toISOString().replace('.000Z', '.000001Z'); // over midnight
+    const instant = new Date(Date.UTC(2026, 5, 4, 23, 52 + n)).toISOString().replace('.000Z', '.000001Z'); // across midnight
     const before = await read(`/v1/deployments/${d}/context?as_of=${instant}`, '&');
     if (n % 3 === 2) {
       await rows.trade(d, { symbol: open[0].symbol, entry_tick_at: open[0].entry_tick_at, exit_tick_at: instant, entry_reason: `trade ${n}` });
@@ -130,13 +130,13 @@ test('the context of a snapshot is byte for byte what the agent read before that
   assert.equal(first.markdown, '');
 });
 
-test('what is not there is 404', async () => {
+test('an unknown snapshot is 404', async () => {
   await s.api.get(`/v1/decision_snapshots/${UNKNOWN_ID}`, { status: 404 });
   await s.api.get(`/v1/decision_snapshots/${UNKNOWN_ID}/context`, { status: 404 });
   await s.api.get('/v1/decision_snapshots/x/context', { status: 422 });
 });
 
-test('another owner sees none of it, a reader of the owner all of it', async () => {
+test('another owner sees nothing, a reader of the same owner everything', async () => {
   const owner = 'desk-1';
   const d = await rows.deployment({ owner });
   const snapshot = await rows.tick(d, at(0), { owner, open: [openTrade()] });
@@ -147,7 +147,7 @@ test('another owner sees none of it, a reader of the owner all of it', async () 
     `/v1/decision_snapshots/${snapshot}/context`,
   ];
   const keys = [await createKey(s.url, owner, 'reader'), await createKey(s.url, 'desk-2', 'admin')];
-  const service = await s.another(); // which knows from its start that a key is needed
+  const service = await s.another(); // it starts with a key in the table, so it requires one
   const anonymous = makeClient(service.base);
   const [mine, theirs] = keys.map(({ key }) => anonymous.as(key));
   after(async () => {

@@ -1,4 +1,4 @@
-// Deployments: what they take from their version, what is seen of them at each time, and that they go with all that is theirs.
+// Deployments: settings inherited from the version, point-in-time reads, and deletion with everything they own.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -21,7 +21,7 @@ const refusedFor = async (changes) => faults(await post(changes, { status: 422 }
 const ids = (items) => items.map((x) => x.id);
 
 let snapshots = 0;
-/** Stores a tick the way a runner's would be, and gives its snapshot's id. */
+/** Stores a tick as the service would; returns the id of its snapshot. */
 async function tick(deployment, tick_at, equity, owner = 'local') {
   const id = `0190dddd-dddd-7ddd-8ddd-${String(++snapshots).padStart(12, '0')}`;
   await s.query(
@@ -33,7 +33,7 @@ async function tick(deployment, tick_at, equity, owner = 'local') {
   return id;
 }
 
-/** Gives the deployment a tick, a closed trade, an open one and a note. */
+/** Adds a tick, a closed trade, an open trade and a note to the deployment. */
 async function history({ id, skill_id, version }) {
   const snapshot = await tick(id, day(1), 100);
   const trade = `insert into daybook.trade_history (owner, id, deployment_id, skill_id, version, symbol, side, status, entry_tick_at,
@@ -56,7 +56,7 @@ async function counts(id) {
   return found;
 }
 
-test('a deployment comes back as it was made, without a tick yet', async () => {
+test('a new deployment is returned as it was created, without a tick', async () => {
   const answer = await post({ name: 'Desk 1 東京', at: day(5) }, { status: 201 });
   const { id, ...rest } = answer.json;
   assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7/);
@@ -74,14 +74,14 @@ test('a deployment comes back as it was made, without a tick yet', async () => {
   assert.deepEqual(await counts(id), { agent_state: 1, decision_snapshots: 0, trade_history: 0, reflection_notes: 0 });
 });
 
-test("the server's clock dates a deployment that brings no time, and it needs no name", async () => {
+test('created_at defaults to the server clock, and the name is optional', async () => {
   const before = Date.now();
   const { created_at, name } = (await post({}, { status: 201 })).json;
   assert.ok(Date.parse(created_at) >= before - 1 && Date.parse(created_at) <= Date.now() + 1, created_at);
   assert.equal(name, null);
 });
 
-test("the cadence is the deployment's own, else off in a simulation, else the version's", async () => {
+test("the cadence is the deployment's own, else off for a simulation, else the version's", async () => {
   const reflectionOf = async (changes) => {
     const { cadence, every_n_trades } = (await post(changes, { status: 201 })).json.reflection;
     return [cadence, every_n_trades];
@@ -96,7 +96,7 @@ test("the cadence is the deployment's own, else off in a simulation, else the ve
   assert.deepEqual(await reflectionOf({ mode: 'live', version: 'v2' }), ['off', 10]);
 });
 
-test('a deployment may ask a model of its own', async () => {
+test('a deployment may use its own model', async () => {
   for (const model of ['claude-haiku', 'vendor/モデル=1', 'x'.repeat(100), null]) {
     const { id, reflection } = (await post({ reflection: { model } }, { status: 201 })).json;
     assert.deepEqual(reflection, { cadence: 'daily', every_n_trades: 7, model });
@@ -108,7 +108,7 @@ test('a deployment may ask a model of its own', async () => {
   assert.deepEqual(await refusedFor({ reflection: { model: 4 } }), ['reflection.model: wrong_type']);
 });
 
-test('a retry with the same Idempotency-Key makes nothing, and gets the same answer', async () => {
+test('a retry with the same Idempotency-Key creates nothing and gets the same response', async () => {
   const options = { headers: { 'idempotency-key': 'deploy-1' } };
   const first = await post({ name: 'once' }, { ...options, status: 201 });
   const again = await post({ name: 'once' }, { ...options, status: 201 });
@@ -121,14 +121,14 @@ test('a retry with the same Idempotency-Key makes nothing, and gets the same ans
   assert.equal((await post({ version: 'none' }, refused)).text, (await post({ version: 'none' }, refused)).text);
 });
 
-test('a skill and a version that do not exist are named', async () => {
+test('an unknown skill or version is reported by name', async () => {
   const answer = await post({ skill_id: 'nothing' }, { status: 422 });
   assert.deepEqual(faults(answer), ['skill_id: unknown_reference']);
   assert.match(answer.json.errors[0].detail, /nothing/);
   assert.deepEqual(await refusedFor({ version: 'v9' }), ['version: unknown_reference']);
 });
 
-test('every bad field is refused by name, and nothing is stored', async () => {
+test('every invalid field is rejected by name, and nothing is stored', async () => {
   const before = await s.query('select count(*) from daybook.deployments');
   assert.deepEqual(faults(await s.api.post('/v1/deployments', {}, { status: 422 })), ['mode: required', 'skill_id: required', 'version: required']);
   assert.deepEqual(await refusedFor({ skill_id: '..', version: '' }), ['skill_id: invalid_name', 'version: invalid_name']);
@@ -154,14 +154,14 @@ test('every bad field is refused by name, and nothing is stored', async () => {
   await post({ name: '🚀'.repeat(200) }, { status: 201 });
 });
 
-test('an unknown deployment is 404, and an ID that is none 422', async () => {
+test('an unknown deployment is 404, a malformed ID 422', async () => {
   for (const method of ['GET', 'DELETE']) {
     await s.api(method, `/v1/deployments/${UNKNOWN_ID}`, { status: 404 });
     assert.deepEqual(faults(await s.api(method, '/v1/deployments/x', { status: 422 })), ['id: invalid_uuid']);
   }
 });
 
-test('the state is that of the last tick until as_of, with every digit', async () => {
+test('the state is that of the last tick up to as_of, digit for digit', async () => {
   const { id } = await deploy(s.api, { at: day(20) });
   const first = await tick(id, day(21, '10:00:00.5'), '10250.7500000000000001');
   const second = await tick(id, day(22), '0.0000964');
@@ -183,7 +183,7 @@ test('the state is that of the last tick until as_of, with every digit', async (
   assert.match((await read()).text, /"day_start_equity_usd":0\.0000964}/);
 });
 
-test('before its time a deployment does not exist', async () => {
+test('before its created_at a deployment does not exist', async () => {
   const { id } = await deploy(s.api, { at: day(40) });
   const before = day(39, '23:59:59.999999');
   await s.api.get(`/v1/deployments/${id}?as_of=${before}`, { status: 404 });
@@ -192,7 +192,7 @@ test('before its time a deployment does not exist', async () => {
   assert.ok(ids(await everyItem(s.api, `/v1/deployments?as_of=${day(40)}`)).includes(id));
 });
 
-test('the list is newest first, page by page, with filters that combine', async () => {
+test('the list is newest first, page by page, and filters combine', async () => {
   for (const version of ['v1', 'v2']) await putVersion(s.api, { skill_id: 'listed', version });
   const made = {};
   for (const [n, version, mode] of [[3, 'v1', 'live'], [1, 'v1', 'sim'], [2, 'v2', 'live'], [3, 'v2', 'sim'], [4, 'v1', 'paper']])
@@ -209,7 +209,7 @@ test('the list is newest first, page by page, with filters that combine', async 
   assert.ok(ids(await everyItem(s.api, '/v1/deployments?limit=7')).includes(made['v1 live']));
 });
 
-test('a filter or cursor that cannot be is refused by name', async () => {
+test('an invalid filter or cursor is rejected by name', async () => {
   const bad = async (query) => faults(await s.api.get(`/v1/deployments?${query}`, { status: 422 }));
   assert.deepEqual(await bad('skill_id=a%20b&version=-&mode=dry&limit=0&as_of=now&name=x'), [
     'as_of: invalid_time',
@@ -223,7 +223,7 @@ test('a filter or cursor that cannot be is refused by name', async () => {
   assert.deepEqual(await bad(`limit=1&cursor=${next_cursor}`), ['cursor: invalid_cursor']);
 });
 
-test('a deployment goes with everything that is its own, and with nothing else', async () => {
+test('deleting a deployment deletes everything it owns and nothing else', async () => {
   const { skill_id, version, ...gone } = await deploy(s.api);
   const stays = await deploy(s.api, { skill_id, version, mode: 'sim' });
   for (const { id } of [gone, stays]) await history({ id, skill_id, version });
@@ -239,13 +239,13 @@ test('a deployment goes with everything that is its own, and with nothing else',
   await s.api.get(`/v1/skills/${skill_id}/versions/${version}`, { status: 200 });
 });
 
-test('of many that delete a deployment at once, one does', async () => {
+test('of many concurrent deletes of a deployment, one succeeds', async () => {
   const { id } = await deploy(s.api);
   const answers = await Promise.all(Array.from({ length: 8 }, () => s.api('DELETE', `/v1/deployments/${id}`)));
   assert.deepEqual(answers.map((a) => a.status).sort(), [204, ...Array(7).fill(404)]);
 });
 
-test('a long history goes in one request', async () => {
+test('one request deletes a long history', async () => {
   const { id, skill_id, version } = await deploy(s.api);
   await s.query(
     `insert into daybook.decision_snapshots (owner, id, deployment_id, tick_at, equity_usd, input, ops, open, reflection_due,
@@ -266,8 +266,8 @@ test('a long history goes in one request', async () => {
   assert.deepEqual(Object.values(await counts(id)), [0, 0, 0, 0]);
 });
 
-// Last, because a service that has keys asks everybody for one.
-test('two owners never see or change what is the other’s, and each role may do its part', async () => {
+// Last, because once a key exists every caller needs one.
+test("two owners never see or change each other's rows, and each role may do its part", async () => {
   const anonymous = makeClient(s.service.base);
   const as = {};
   after(() => [anonymous, ...Object.values(as)].forEach((client) => client.close()));

@@ -1,4 +1,4 @@
-// Idempotency-Key: a retry changes nothing and answers as the first time.
+// Idempotency-Key: a retry changes nothing and gets the stored response.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ const s = suite();
 const withKey = (key, options = {}) => ({ ...options, headers: { 'idempotency-key': key, ...options.headers } });
 const count = async (tag) => (await s.api.get(`/v1/lessons?tags=${tag}`)).json.items.length;
 
-test('a retry is answered byte for byte as the first time, and says so', async () => {
+test('a retry gets the first response byte for byte, marked as a replay', async () => {
   const body = newLesson({ tags: ['once'] });
   const first = await s.api.post('/v1/lessons', body, withKey('key-1', { status: 201 }));
   assert.equal(first.headers['idempotency-replayed'], undefined);
@@ -25,14 +25,14 @@ test('a retry is answered byte for byte as the first time, and says so', async (
   assert.equal(await count('once'), 1);
 });
 
-test('without a key every request is its own', async () => {
+test('without a key every request is executed', async () => {
   const body = newLesson({ tags: ['twice'] });
   await s.api.post('/v1/lessons', body, { status: 201 });
   await s.api.post('/v1/lessons', body, { status: 201 });
   assert.equal(await count('twice'), 2);
 });
 
-test('the same key with another body or path is 409 idempotency_conflict', async () => {
+test('the same key with a different body or path is 409 idempotency_conflict', async () => {
   const body = newLesson({ tags: ['conflict'] });
   const { json } = await s.api.post('/v1/lessons', body, withKey('key-2', { status: 201 }));
   const other = await s.api.post('/v1/lessons', { ...body, context: 'other' }, withKey('key-2', { status: 409 }));
@@ -45,7 +45,7 @@ test('the same key with another body or path is 409 idempotency_conflict', async
   await s.api.post('/v1/lessons', body, withKey('key-2', { status: 201 }));
 });
 
-test('every change takes a key', async () => {
+test('every write accepts a key', async () => {
   const [a, b, c] = [await create(s.api, { at: day(1) }), await create(s.api, { at: day(1) }), await create(s.api, { at: day(1) })];
   const posts = [
     [`/v1/lessons/${a.id}/validate`, { outcome: OUTCOME, at: day(2) }],
@@ -60,14 +60,14 @@ test('every change takes a key', async () => {
     assert.deepEqual(again.bytes, first.bytes, path);
     assert.equal(again.headers['idempotency-replayed'], 'true', path);
   }
-  // The merge into it is a state of its own.
+  // The merge adds a state of its own.
   assert.deepEqual(
     (await s.api.get(`/v1/lessons/${a.id}/history`)).json.items.map((x) => x.status),
     ['proposed', 'validated', 'validated', 'retired'],
   );
 });
 
-test('a refusal is replayed too, even when the request would be taken by now', async () => {
+test('a stored error is replayed too, even when the request would succeed now', async () => {
   const { id } = await create(s.api, { at: day(1) });
   await s.api.post(`/v1/lessons/${id}/retire`, { reason: 'over', at: day(2) }, { status: 200 });
   const validate = () =>
@@ -79,7 +79,7 @@ test('a refusal is replayed too, even when the request would be taken by now', a
   assert.equal(again.json.code, 'invalid_transition');
 });
 
-test('a request that was not understood leaves its key unused', async () => {
+test('an invalid request leaves its key unused', async () => {
   const body = newLesson({ tags: ['mended'] });
   await s.api.post('/v1/lessons', { ...body, evidence: [] }, withKey('key-mended', { status: 422 }));
   await s.api.post('/v1/lessons', '{', withKey('key-mended', { status: 400 }));
@@ -87,7 +87,7 @@ test('a request that was not understood leaves its key unused', async () => {
   assert.equal(await count('mended'), 1);
 });
 
-test('of many requests at once with one key, one is done; the others are told so or see its answer', async () => {
+test('of many concurrent requests with one key, one is executed; the others get 409 or its response', async () => {
   for (let round = 0; round < 5; round++) {
     const body = newLesson({ tags: [`race${round}`] });
     const key = randomUUID();
@@ -107,7 +107,7 @@ test('while the first request runs, a second with the same key is 409 idempotenc
   await holder.query('LOCK TABLE daybook.lessons IN ACCESS EXCLUSIVE MODE');
   const both = [1, 2].map(() => s.api.post('/v1/lessons', body, withKey('key-held')));
   try {
-    const refused = await Promise.race(both); // whichever came first waits for the table
+    const refused = await Promise.race(both); // the first to arrive waits for the table
     assert.equal(refused.status, 409);
     assert.equal(refused.json.code, 'idempotency_in_progress');
   } finally {
@@ -120,7 +120,7 @@ test('while the first request runs, a second with the same key is 409 idempotenc
   assert.equal(await count('held'), 1);
 });
 
-test('the answer outlives the service', async () => {
+test('a stored response survives a restart of the service', async () => {
   const body = newLesson({ tags: ['restart'] });
   const service = await s.another();
   const api = makeClient(service.base);
@@ -133,7 +133,7 @@ test('the answer outlives the service', async () => {
   assert.equal(await count('restart'), 1);
 });
 
-test('a key is forgotten after 24 hours', async () => {
+test('a key expires after 24 hours', async () => {
   const body = newLesson({ tags: ['forgotten'] });
   await s.api.post('/v1/lessons', body, withKey('key-old', { status: 201 }));
   const [{ hours }] = await s.query(
@@ -155,7 +155,7 @@ test('a key is 1 to 255 visible ASCII characters', async () => {
   await s.api.post('/v1/lessons', newLesson(), withKey('~!#'.repeat(85), { status: 201 }));
 });
 
-test('a read does not look at the key', async () => {
+test('a read ignores the key', async () => {
   await s.api.get('/v1/lessons', withKey('not a key', { status: 200 }));
   assert.equal((await s.api.get('/v1/lessons', withKey('key-1', { status: 200 }))).headers['idempotency-replayed'], undefined);
 });

@@ -1,4 +1,4 @@
-// Bodies: each way to be wrong is refused by its own name, and nothing is stored by a refused one.
+// Request bodies: each kind of defect has its own error code, and a rejected body stores nothing.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { exchange } from '../lib/client.mjs';
@@ -53,7 +53,7 @@ test('a lone surrogate is refused', async () => {
   }
 });
 
-test('the same key twice is duplicate_key, at any depth', async () => {
+test('a repeated key is duplicate_key, at any depth', async () => {
   await refused(goodText.replace('{', '{"context":"x",'), 400, 'duplicate_key');
   await refused(goodText.replace('{', '{"c\\u006fntext":"x",'), 400, 'duplicate_key');
   await refused('{"context":{"a":1,"a":1}}', 400, 'duplicate_key');
@@ -71,7 +71,7 @@ test('a NUL character is null_character, in a text and in a key', async () => {
   await refused(goodText.replace('{', '{"a\\u0000":1,'), 400, 'null_character');
 });
 
-test('nesting beyond the limit is too_deep, whatever its size', async () => {
+test('nesting over the limit is too_deep, however small or large the body', async () => {
   const nested = (depth) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
   await refused(nested(9), 400, 'too_deep');
   await refused('['.repeat(19_000), 400, 'too_deep');
@@ -83,7 +83,7 @@ test('a number that no double can hold is number_out_of_range', async () => {
   await refused(goodText.replace('{', '{"a":-1e400,'), 400, 'number_out_of_range');
 });
 
-test('a body beyond the limit is 413 body_too_large, announced or chunked', async () => {
+test('a body over the limit is 413 body_too_large, with Content-Length or chunked', async () => {
   const large = JSON.stringify({ ...good, context: 'x'.repeat(20_001) });
   await refused(large, 413, 'body_too_large');
   const chunked = await s.api.post('/v1/lessons', large, { headers: { 'content-length': undefined, 'transfer-encoding': 'chunked' } });
@@ -91,7 +91,7 @@ test('a body beyond the limit is 413 body_too_large, announced or chunked', asyn
   assert.equal(chunked.json.code, 'body_too_large');
 });
 
-test('a refused body is read to its end, so that a client that is still writing sees the answer', async () => {
+test('a rejected body is drained so that a client that is still writing sees the error', async () => {
   const large = Buffer.alloc(3_000_000, 'x');
   for (const [path, type, status] of [
     ['/v1/lessons', 'application/json', 413],
@@ -105,25 +105,25 @@ test('a refused body is read to its end, so that a client that is still writing 
     }
 });
 
-test('a body announced as far too large is refused before it is sent', async () => {
+test('a Content-Length far over the limit is rejected before the body is sent', async () => {
   const head = 'POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999999999999\r\n\r\n';
   const answer = await exchange(s.service.port, head, { method: 'POST', path: '/v1/lessons' });
   assert.equal(answer.status, 413);
 });
 
-test('a body of another media type is 415 unsupported_media_type', async () => {
+test('a media type other than JSON is 415 unsupported_media_type', async () => {
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', undefined])
     assert.equal((await post(goodText, { headers: { 'content-type': type }, status: 415 })).json.code, 'unsupported_media_type');
 });
 
-test('the top of a body must be an object', async () => {
+test('the top level of a body must be an object', async () => {
   for (const body of ['[]', '1', '"a"', 'null', 'true']) {
     const answer = await post(body);
     assert.ok([400, 422].includes(answer.status), `${body}: ${answer.status}`);
   }
 });
 
-test('every bad field is named at once', async () => {
+test('all invalid fields are reported together', async () => {
   const answer = await post(
     { context: '', outcome: 'x'.repeat(2001), takeaway: 'one\ntwo', tags: [], evidence: ['ok', '', 'ok', 7], at: 'today', extra: true },
     { status: 422 },
@@ -142,7 +142,7 @@ test('every bad field is named at once', async () => {
   ]);
 });
 
-test('every missing field is named at once', async () => {
+test('all missing fields are reported together', async () => {
   assert.deepEqual(faults(await post({}, { status: 422 })), [
     'context: required',
     'evidence: required',
@@ -164,17 +164,17 @@ test('a value of the wrong type is wrong_type', async () => {
   ]);
 });
 
-test('null is the same as leaving a field out', async () => {
+test('null means the same as an absent field', async () => {
   assert.deepEqual(faults(await post({ ...good, context: null, at: null }, { status: 422 })), ['context: required']);
 });
 
-test('a refusal does not repeat a large or hostile input', async () => {
+test('an error does not echo large or hostile input', async () => {
   const answer = await post({ ...good, ['k'.repeat(5000)]: 1 }, { status: 422 });
   assert.ok(answer.bytes.length < 4000, `${answer.bytes.length} bytes`);
   assert.ok((await post({ ...good, ['"\\<&\u2028']: 1 }, { status: 422 })).json.errors[0].field.length > 0);
 });
 
-test('thousands of bad fields make a bounded answer', async () => {
+test('thousands of invalid fields yield a bounded response', async () => {
   const answer = await post(Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`f${i}`, 1])), { status: 422 });
   assert.ok(answer.json.errors.length <= 100);
 });

@@ -1,4 +1,4 @@
-// Keys: who may call, what each role may do, and that owners never see each other.
+// Keys: who may call, what each role may do, and isolation between owners.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -32,7 +32,7 @@ after(async () => {
   }
 });
 
-test('without a valid key every path under /v1 is 401 and says how to authenticate', async () => {
+test('without a valid key every path under /v1 is 401 with WWW-Authenticate', async () => {
   for (const headers of [
     {},
     { authorization: 'Bearer wrong' },
@@ -49,7 +49,7 @@ test('without a valid key every path under /v1 is 401 and says how to authentica
   await anonymous.post('/v1/lessons', '{', { status: 401 });
 });
 
-test('a key is taken as Bearer and as X-API-Key', async () => {
+test('a key is accepted as Bearer token and as X-API-Key', async () => {
   await anonymous.get('/v1/lessons', { headers: { authorization: `Bearer ${keys.agent.key}` }, status: 200 });
   await anonymous.get('/v1/lessons', { headers: { authorization: `bearer ${keys.agent.key}` }, status: 200 });
   await anonymous.get('/v1/lessons', { headers: { 'x-api-key': keys.agent.key }, status: 200 });
@@ -122,7 +122,7 @@ test('two keys of one owner see the same lessons', async () => {
   await as.reader.get(`/v1/lessons/${id}`, { status: 200 });
 });
 
-test("an Idempotency-Key is its owner's own", async () => {
+test('Idempotency-Keys of different owners do not collide', async () => {
   const headers = { 'idempotency-key': 'shared' };
   const body = newLesson();
   const a = await as.agent.post('/v1/lessons', body, { headers, status: 201 });
@@ -131,13 +131,13 @@ test("an Idempotency-Key is its owner's own", async () => {
   assert.equal(b.headers['idempotency-replayed'], undefined);
 });
 
-test('a cursor of one owner is not taken from another', async () => {
+test('a cursor of one owner is rejected for another', async () => {
   for (let i = 0; i < 3; i++) await create(as.agent);
   const { next_cursor } = (await as.agent.get('/v1/lessons?limit=1')).json;
   await as.other.get(`/v1/lessons?limit=1&cursor=${encodeURIComponent(next_cursor)}`, { status: 422 });
 });
 
-test('a new key works at once, a revoked one not longer than 2 s', async () => {
+test('a new key works immediately, a revoked one for at most 2 s', async () => {
   const { key, id } = await createKey(url, 'alpha', 'reader', 'short-lived');
   const api = anonymous.as(key);
   await api.get('/v1/lessons', { status: 200 });
@@ -157,7 +157,7 @@ test('keys are listed without their secret, and stored hashed', async () => {
   for (const { key } of Object.values(keys)) assert.ok(!rows.includes(key), 'a key is stored as it is');
 });
 
-test('key commands refuse what they cannot do, in one line', async () => {
+test('key commands report bad arguments in one line', async () => {
   const failing = [
     ['key', 'create', '--owner', 'x', '--role', 'king'],
     ['key', 'create', '--role', 'agent'],

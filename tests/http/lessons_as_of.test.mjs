@@ -1,4 +1,4 @@
-// Point in time: every read with as_of shows the library as it was at that instant, and nothing later leaks in.
+// Point in time: every read with as_of shows the library as it was at that instant, without anything later.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, day, OUTCOME } from '../lib/lessons.mjs';
@@ -20,10 +20,10 @@ const READS = {
 };
 
 let first;
-const seen = {}; // read -> day -> the answer taken on that day
+const seen = {}; // read -> day -> the response recorded on that day
 const at = (n, path) => s.api.get(path(day(n, '12:00:00')));
 
-/** Takes every read as of noon of that day. */
+/** Records every read as of noon of that day. */
 async function take(n) {
   for (const [name, path] of Object.entries(READS)) (seen[name] ??= {})[n] = (await at(n, path)).text;
 }
@@ -49,12 +49,12 @@ async function prepare() {
 }
 
 for (const [name, path] of Object.entries(READS))
-  test(`${name}: a later reader sees, as of each day, what was seen on that day`, async () => {
+  test(`${name}: a later read as of a day returns what was returned on that day`, async () => {
     for (let n = 1; n <= LAST; n++) assert.equal((await at(n, path)).text, seen[name][n], `day ${n}`);
     assert.ok(new Set(Object.values(seen[name])).size > 1, 'it never changed: this test shows nothing');
   });
 
-test('before its time a lesson does not exist', async () => {
+test('before its created_at a lesson does not exist', async () => {
   for (const path of ['', '/history']) await s.api.get(`/v1/lessons/${first.id}${path}?as_of=2025-12-31T23:59:59.999999Z`, { status: 404 });
   assert.deepEqual((await at(-1, READS.list)).json.items, []);
   assert.equal((await at(-1, READS.block)).json.count, 0);
@@ -62,7 +62,7 @@ test('before its time a lesson does not exist', async () => {
   assert.deepEqual((await at(-1, READS.curation)).json, { duplicates: [], conflicts: [], stale: [], more: false });
 });
 
-test('what happened at the instant itself is known at that instant', async () => {
+test('as_of includes a change at the same instant', async () => {
   const status = async (as) => (await s.api.get(READS.one(as), { status: 200 })).json.status;
   assert.equal(await status(day(1)), 'proposed');
   assert.equal(await status(day(2, '23:59:59.999999')), 'proposed');
@@ -70,12 +70,12 @@ test('what happened at the instant itself is known at that instant', async () =>
   assert.equal(await status(day(8)), 'retired');
 });
 
-test('a validation does not leak into the days before it', async () => {
+test('a validation is not visible on the days before it', async () => {
   const value = async (n) => (await at(n, READS.one)).json.validation?.value ?? null;
   assert.deepEqual([await value(2), await value(3), await value(5), await value(6), await value(10)], [null, 0.171, 0.171, 9, 9]);
 });
 
-test('tags and evidence of a merge do not leak into the days before it', async () => {
+test('merged tags and evidence are not visible on the days before the merge', async () => {
   assert.deepEqual((await at(4, READS.one)).json.tags, ['all']);
   assert.deepEqual((await at(5, READS.one)).json.tags, ['all', 'added']);
   assert.deepEqual((await at(4, READS.one)).json.evidence, first.evidence);
@@ -83,7 +83,7 @@ test('tags and evidence of a merge do not leak into the days before it', async (
   assert.deepEqual((await at(5, READS['list by tag'])).json.items.map((x) => x.id).includes(first.id), true);
 });
 
-test('a retired lesson is in the block of the days when it was in use', async () => {
+test('a retired lesson is in the block of the days when it was active', async () => {
   assert.ok((await at(7, READS.block)).json.lesson_ids.includes(first.id));
   assert.ok(!(await at(8, READS.block)).json.lesson_ids.includes(first.id));
 });

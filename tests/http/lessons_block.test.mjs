@@ -1,4 +1,4 @@
-// The block for prompts: exact text, stable bytes, and a budget that holds.
+// The prompt block: exact text, stable bytes, and a token budget that is never exceeded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, day, faults, OUTCOME } from '../lib/lessons.mjs';
@@ -19,7 +19,7 @@ test('an empty library says so', async () => {
   assert.ok(tokens > 0);
 });
 
-test('the block has one line a lesson, the newest last, and the same bytes each time', async () => {
+test('the block has one line per lesson, newest last, and the same bytes each time', async () => {
   const made = [];
   for (const n of [3, 1, 2]) made.push(await create(s.api, { tags: ['order'], at: day(n), takeaway: `Lesson of day ${n}` }));
   const answer = await s.api.get('/v1/lessons/block?tags=order', { status: 200 });
@@ -28,7 +28,7 @@ test('the block has one line a lesson, the newest last, and the same bytes each 
   for (let i = 0; i < 5; i++) assert.deepEqual((await s.api.get('/v1/lessons/block?tags=order')).bytes, answer.bytes);
 });
 
-test('two services give the same bytes', async () => {
+test('two services return the same bytes', async () => {
   const { text, headers } = await s.api.get('/v1/lessons/block?tags=order', { status: 200 });
   const other = await s.another();
   try {
@@ -40,7 +40,7 @@ test('two services give the same bytes', async () => {
   }
 });
 
-test('Accept: text/plain gives the text alone', async () => {
+test('Accept: text/plain returns only the text', async () => {
   const { text } = await block('?tags=order');
   const plain = await s.api.get('/v1/lessons/block?tags=order', { headers: { accept: 'text/plain' }, status: 200 });
   assert.equal(plain.text, text);
@@ -52,7 +52,7 @@ test('Accept: text/plain gives the text alone', async () => {
   }
 });
 
-test('only lessons in use are in the block', async () => {
+test('only active lessons are in the block', async () => {
   const make = async (name, change) => {
     const lesson = await create(s.api, { tags: ['use'], at: day(1), takeaway: name });
     if (change) await s.api.post(`/v1/lessons/${lesson.id}/${change[0]}`, { ...change[1], at: day(2) }, { status: 200 });
@@ -68,14 +68,14 @@ test('only lessons in use are in the block', async () => {
   assert.equal((await block('?tags=use&status=retired')).count, 0);
 });
 
-test('tags are any of those given', async () => {
+test('tags selects lessons with any of the given tags', async () => {
   await create(s.api, { tags: ['t1', 'x'], at: day(1), takeaway: 'first' });
   await create(s.api, { tags: ['t2'], at: day(2), takeaway: 'second' });
   assert.equal((await block('?tags=t1,t2')).text, render(['first', 'second']));
   assert.equal((await block('?tags=t2')).text, render(['second']));
 });
 
-test('limit keeps the newest, 30 unless told, and omitted counts the rest', async () => {
+test('limit keeps the newest lessons, 30 by default, and omitted counts the rest', async () => {
   for (let n = 1; n <= 40; n++) await create(s.api, { tags: ['many'], at: day(n), takeaway: `Number ${n}` });
   const numbers = (from) => Array.from({ length: 41 - from }, (_, i) => `Number ${from + i}`);
   const thirty = await block('?tags=many');
@@ -87,7 +87,7 @@ test('limit keeps the newest, 30 unless told, and omitted counts the rest', asyn
   assert.deepEqual([(await block('?tags=many&limit=150')).count, (await block('?tags=many&limit=150')).omitted], [40, 0]);
 });
 
-test('the text holds its token budget whatever it is, and the newest lessons have the first claim on it', async () => {
+test('the text fits every token budget, and the newest lessons come first', async () => {
   const whole = await block('?tags=many&limit=150&max_tokens=20000');
   let last = 0;
   for (const budget of [20, 30, 50, 80, 130, 200, whole.tokens - 1, whole.tokens].filter((n) => n <= whole.tokens).sort((a, b) => a - b)) {
@@ -102,7 +102,7 @@ test('the text holds its token budget whatever it is, and the newest lessons hav
   assert.equal(last, 40, 'what fits exactly is taken');
 });
 
-test('the estimate grows with the text and is at least a token for every ten characters', async () => {
+test('the estimate grows with the text and is at least one token per ten characters', async () => {
   await create(s.api, { tags: ['dense'], at: day(1), takeaway: '東京'.repeat(150) });
   const dense = await block('?tags=dense');
   assert.ok(dense.tokens >= 300, `${dense.tokens} tokens for 300 ideographs`);
@@ -110,14 +110,14 @@ test('the estimate grows with the text and is at least a token for every ten cha
   assert.ok(plain.tokens >= plain.text.length / 10 && plain.tokens <= plain.text.length);
 });
 
-test('a budget without room for a single line is held too', async () => {
+test('a budget too small for a single line is not exceeded either', async () => {
   const none = await block('?tags=many&max_tokens=1');
   assert.ok(none.tokens <= 1);
   assert.deepEqual([none.count, none.lesson_ids], [0, []]);
   assert.equal(none.omitted, 40);
 });
 
-test('limits are refused by name', async () => {
+test('invalid limits are rejected by name', async () => {
   const answer = await s.api.get('/v1/lessons/block?limit=151&max_tokens=20001&status=dead&cursor=x', { status: 422 });
   assert.deepEqual(faults(answer), ['cursor: unknown_field', 'limit: out_of_range', 'max_tokens: out_of_range', 'status: not_a_choice']);
   assert.deepEqual(faults(await s.api.get('/v1/lessons/block?limit=0&max_tokens=0', { status: 422 })), [

@@ -1,4 +1,4 @@
-// Status changes: the whole table of transitions, history that only grows, and merges that happen whole or not at all.
+// Status changes: the complete transition table, append-only history, and atomic merges.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, day, everyItem, faults, OUTCOME, UNKNOWN_ID } from '../lib/lessons.mjs';
@@ -8,7 +8,7 @@ const s = suite();
 const post = (path, body, options) => s.api.post(`/v1/lessons/${path}`, body, options);
 const read = async (id, query = '') => (await s.api.get(`/v1/lessons/${id}${query}`, { status: 200 })).json;
 
-/** The changes by name, each dated to a day. */
+/** The changes by name; each takes the day it is dated. */
 const CHANGES = {
   validate: (id, n) => post(`${id}/validate`, { outcome: OUTCOME, reason: 'held up', at: day(n) }),
   retire: (id, n) => post(`${id}/retire`, { reason: 'no effect', at: day(n) }),
@@ -41,7 +41,7 @@ for (const [from, first] of Object.entries(START))
     });
   }
 
-test('a validation keeps its outcome data, and the next one replaces it', async () => {
+test('a validation stores its outcome data, and the next one replaces it', async () => {
   const { id } = await create(s.api, { at: day(1) });
   const first = (await post(`${id}/validate`, { outcome: OUTCOME, reason: 'first', at: day(2) }, { status: 200 })).json;
   assert.deepEqual(first.validation, OUTCOME);
@@ -52,7 +52,7 @@ test('a validation keeps its outcome data, and the next one replaces it', async 
   assert.equal(second.status_reason, null);
 });
 
-test('numbers keep every digit they came with', async () => {
+test('numbers keep every digit', async () => {
   const { id } = await create(s.api, { at: day(1) });
   const body = '{"outcome":{"metric":"pnl","value":1234567890123456.123456789,"baseline":0.10,"sample_size":1000000000}}';
   const { text } = await post(`${id}/validate`, body, { status: 200 });
@@ -60,7 +60,7 @@ test('numbers keep every digit they came with', async () => {
     assert.ok(text.includes(number), text);
 });
 
-test('there is no validation without outcome data', async () => {
+test('a validation requires outcome data', async () => {
   const { id } = await create(s.api);
   const refused = async (body) => faults(await post(`${id}/validate`, body, { status: 422 }));
   assert.deepEqual(await refused({}), ['outcome: required']);
@@ -81,14 +81,14 @@ test('there is no validation without outcome data', async () => {
   assert.equal((await read(id)).status, 'proposed');
 });
 
-test('retiring needs a reason', async () => {
+test('retiring a lesson requires a reason', async () => {
   const { id } = await create(s.api);
   assert.deepEqual(faults(await post(`${id}/retire`, {}, { status: 422 })), ['reason: required']);
   assert.deepEqual(faults(await post(`${id}/retire`, { reason: 'x'.repeat(501) }, { status: 422 })), ['reason: too_long']);
   assert.equal((await post(`${id}/retire`, { reason: 'x'.repeat(500) }, { status: 200 })).json.status_reason, 'x'.repeat(500));
 });
 
-test('a superseded lesson names its successor, which stays as it is', async () => {
+test('a superseded lesson names its successor, which does not change', async () => {
   const [a, b] = [await create(s.api, { at: day(1) }), await create(s.api, { at: day(1) })];
   const after = (await post(`${a.id}/supersede`, { by: b.id, at: day(2) }, { status: 200 })).json;
   assert.equal(after.superseded_by, b.id);
@@ -96,7 +96,7 @@ test('a superseded lesson names its successor, which stays as it is', async () =
   assert.deepEqual(await read(b.id), same);
 });
 
-test('a lesson is not superseded by itself, nor by one that does not exist', async () => {
+test('a lesson cannot be superseded by itself or by an unknown lesson', async () => {
   const { id } = await create(s.api);
   const self = await post(`${id}/supersede`, { by: id }, { status: 422 });
   assert.equal(self.json.errors[0].field, 'by');
@@ -107,14 +107,14 @@ test('a lesson is not superseded by itself, nor by one that does not exist', asy
   assert.equal((await read(id)).status, 'proposed');
 });
 
-test('only a lesson in use can replace another', async () => {
+test('only an active lesson can supersede another', async () => {
   const [a, b] = [await create(s.api, { at: day(1) }), await create(s.api, { at: day(1) })];
   await CHANGES.retire(b.id, 2);
   assert.equal((await post(`${a.id}/supersede`, { by: b.id, at: day(3) }, { status: 409 })).json.code, 'invalid_transition');
   assert.equal((await read(a.id)).status, 'proposed');
 });
 
-test('a change dated before the state it follows is 409 time_order and changes nothing', async () => {
+test('a change dated before the current state is 409 time_order and changes nothing', async () => {
   const { id } = await create(s.api, { at: day(10) });
   assert.equal((await CHANGES.retire(id, 9)).json.code, 'time_order');
   assert.equal((await CHANGES.validate(id, 12)).status, 200);
@@ -126,7 +126,7 @@ test('a change dated before the state it follows is 409 time_order and changes n
   assert.equal((await everyItem(s.api, `/v1/lessons/${id}/history`)).length, 2);
 });
 
-test('history tells every state, oldest first, page by page', async () => {
+test('history lists every state, oldest first, page by page', async () => {
   const { id } = await create(s.api, { at: day(1) });
   const by = (await create(s.api, { at: day(1) })).id;
   for (let n = 2; n < 8; n++)
@@ -149,7 +149,7 @@ test('history tells every state, oldest first, page by page', async () => {
   assert.equal(items[7].reason, 'sharper');
 });
 
-test('a merge unites tags and evidence and supersedes the others', async () => {
+test('a merge combines tags and evidence and supersedes the other lessons', async () => {
   const make = (tags, evidence) => create(s.api, { tags, evidence, at: day(1) });
   const [into, b, c] = [await make(['x', 'y'], ['1']), await make(['y', 'z'], ['2', '1']), await make(['w'], ['3'])];
   const { lesson, merged } = (await post('merge', { into: into.id, ids: [b.id, c.id], reason: 'same claim', at: day(2) }, { status: 200 }))
@@ -165,7 +165,7 @@ test('a merge unites tags and evidence and supersedes the others', async () => {
   }
 });
 
-test('a merge with one bad lesson changes none', async () => {
+test('a merge with one invalid lesson changes none', async () => {
   const [into, good, retired] = [
     await create(s.api, { at: day(1) }),
     await create(s.api, { at: day(1), tags: ['new'] }),
@@ -185,14 +185,14 @@ test('a merge with one bad lesson changes none', async () => {
   assert.deepEqual((await read(into.id)).tags, ['all']);
 });
 
-test('of many changes at once that exclude each other, one happens', async () => {
+test('of many conflicting concurrent changes, one succeeds', async () => {
   const { id } = await create(s.api, { at: day(1) });
   const answers = await Promise.all(Array.from({ length: 8 }, () => CHANGES.retire(id, 2)));
   assert.deepEqual(answers.map((a) => a.status).sort(), [200, 409, 409, 409, 409, 409, 409, 409]);
   assert.equal((await everyItem(s.api, `/v1/lessons/${id}/history`)).length, 2);
 });
 
-test('of many changes at once that do not exclude each other, all happen', async () => {
+test('many compatible concurrent changes all succeed', async () => {
   const { id } = await create(s.api, { at: day(1) });
   const answers = await Promise.all(Array.from({ length: 8 }, () => CHANGES.validate(id, 2)));
   assert.deepEqual(
@@ -202,7 +202,7 @@ test('of many changes at once that do not exclude each other, all happen', async
   assert.equal((await everyItem(s.api, `/v1/lessons/${id}/history`)).length, 9);
 });
 
-test('two lessons that supersede each other at once do not both disappear', async () => {
+test('two lessons that supersede each other concurrently do not both disappear', async () => {
   for (let round = 0; round < 5; round++) {
     const [a, b] = [await create(s.api, { at: day(1) }), await create(s.api, { at: day(1) })];
     const answers = await Promise.all([

@@ -1,4 +1,4 @@
-// Proposing lessons: what is stored, what is refused by name, and what is reported as nearly the same.
+// Proposing lessons: the stored row, rejected fields, and reported near-duplicates.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, day, faults, newLesson, UNKNOWN_ID } from '../lib/lessons.mjs';
@@ -8,7 +8,7 @@ const s = suite();
 const post = (changes, options) => s.api.post('/v1/lessons', newLesson(changes), options);
 const refusedFor = async (changes) => faults(await post(changes, { status: 422 }));
 
-test('a lesson comes back as it was written, proposed and active', async () => {
+test('a new lesson is returned as it was written, proposed and active', async () => {
   const body = newLesson({ tags: ['b', 'a'], evidence: ['log 2', 'log 1'], at: day(10) });
   const answer = await s.api.post('/v1/lessons', body, { status: 201 });
   const { id, similar, ...rest } = answer.json;
@@ -29,19 +29,19 @@ test('a lesson comes back as it was written, proposed and active', async () => {
   assert.deepEqual(read.json, { id, ...rest });
 });
 
-test("the server's clock dates a lesson that brings no time", async () => {
+test('created_at defaults to the server clock', async () => {
   const before = Date.now();
   const { at, status_at } = await create(s.api);
   assert.ok(Date.parse(at) >= before - 1 && Date.parse(at) <= Date.now() + 1, at);
   assert.equal(status_at, at);
 });
 
-test('a time with an offset is kept as the same instant in UTC, to the microsecond', async () => {
+test('a time with an offset is stored as the same instant in UTC, to the microsecond', async () => {
   assert.equal((await create(s.api, { at: '2026-06-04T12:30:00.123456+02:30' })).at, '2026-06-04T10:00:00.123456Z');
   assert.equal((await create(s.api, { at: '2026-06-04t10:00:00z' })).at, '2026-06-04T10:00:00Z');
 });
 
-test('texts of any script come back byte for byte', async () => {
+test('text in any script is returned byte for byte', async () => {
   const texts = {
     context: 'Zürich, 東京, 🚀 "quoted" \\ / \t tab\nline',
     outcome: '<b>&amp;</b> é e\u0301 \u2028 \u{1F469}\u200D\u{1F4BB}',
@@ -54,7 +54,7 @@ test('texts of any script come back byte for byte', async () => {
   for (const [name, value] of Object.entries(texts)) assert.deepEqual(json[name], value, name);
 });
 
-test('limits count characters, not bytes, and their ends are inside', async () => {
+test('length limits count characters, not bytes, and are inclusive', async () => {
   const rocket = '🚀';
   const made = await create(s.api, {
     takeaway: rocket.repeat(300),
@@ -72,35 +72,35 @@ test('limits count characters, not bytes, and their ends are inside', async () =
   assert.deepEqual(await refusedFor({ evidence: Array.from({ length: 33 }, (_, i) => `e${i}`) }), ['evidence: too_many']);
 });
 
-test('a claim without evidence is refused', async () => {
+test('a claim without evidence is rejected', async () => {
   assert.deepEqual(await refusedFor({ evidence: [] }), ['evidence: too_few']);
   assert.deepEqual(await refusedFor({ evidence: [''] }), ['evidence[0]: too_short']);
   assert.deepEqual(await refusedFor({ evidence: undefined }), ['evidence: required']);
 });
 
-test('a takeaway of several lines is refused', async () => {
+test('a takeaway of several lines is rejected', async () => {
   for (const takeaway of ['one\ntwo', 'one\r\ntwo', 'end\n']) assert.deepEqual(await refusedFor({ takeaway }), ['takeaway: several_lines']);
 });
 
-test('a takeaway cannot end the block it is rendered into', async () => {
+test('a takeaway cannot close the block it is rendered into', async () => {
   for (const takeaway of ['x </learned_patterns> y', '<learned_patterns>', '</ LEARNED_PATTERNS >'])
     assert.deepEqual(await refusedFor({ takeaway }), ['takeaway: reserved_markup']);
   await create(s.api, { takeaway: 'Spreads < 5 bps & depth > 1 M learned patterns hold' });
 });
 
-test('control characters are refused where they would break what is rendered', async () => {
+test('control characters are rejected where they would break rendered text', async () => {
   assert.deepEqual(
     await refusedFor({ takeaway: 'a\u0007b', tags: ['a\tb'], evidence: ['a\u001bb'], context: 'a\u0000'.replace('\u0000', '\u0001') }),
     ['context: control_character', 'evidence[0]: control_character', 'tags[0]: control_character', 'takeaway: control_character'],
   );
 });
 
-test('tags hold no comma and are not given twice', async () => {
+test('tags with commas and repeated tags are rejected', async () => {
   assert.deepEqual(await refusedFor({ tags: ['a,b'] }), ['tags[0]: invalid_character']);
   assert.deepEqual(await refusedFor({ tags: ['a', 'b', 'a'] }), ['tags[2]: duplicate_item']);
 });
 
-test('a time that does not exist is refused', async () => {
+test('an invalid time is rejected', async () => {
   for (const at of [
     '2026-02-29T00:00:00Z',
     '2026-13-01T00:00:00Z',
@@ -114,7 +114,7 @@ test('a time that does not exist is refused', async () => {
     assert.deepEqual(await refusedFor({ at }), ['at: invalid_time'], at);
 });
 
-test('lessons that say nearly the same are reported, the most alike first', async () => {
+test('near-duplicates are reported, most similar first', async () => {
   const takeaway = 'Research packs over forty thousand tokens degrade extraction recall';
   const first = await create(s.api, { takeaway });
   const second = await create(s.api, { takeaway: `${takeaway} badly` });
@@ -129,7 +129,7 @@ test('lessons that say nearly the same are reported, the most alike first', asyn
   assert.deepEqual((await create(s.api, { takeaway: 'Liquidity vanishes before lunch' })).similar, []);
 });
 
-test('at most five are reported, and none that is out of use', async () => {
+test('at most five near-duplicates are reported, all of them active', async () => {
   const takeaway = 'Weekend funding rates mean little for Monday entries';
   const made = [];
   for (let i = 0; i < 7; i++) made.push(await create(s.api, { takeaway }));
@@ -145,12 +145,12 @@ test('an unknown lesson is 404', async () => {
   for (const path of ['', '/history']) await s.api.get(`/v1/lessons/${UNKNOWN_ID}${path}`, { status: 404 });
 });
 
-test('an ID is read in either case of its letters', async () => {
+test('IDs are case-insensitive', async () => {
   const { id } = await create(s.api);
   assert.equal((await s.api.get(`/v1/lessons/${id.toUpperCase()}`, { status: 200 })).json.id, id);
 });
 
-test('a lesson of the first or the last moment is read like any other', async () => {
+test('a lesson dated at the first or last supported instant can be read', async () => {
   for (const at of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999Z']) {
     const { id } = await create(s.api, { at, tags: ['edge'] });
     assert.equal((await s.api.get(`/v1/lessons/${id}`, { status: 200 })).json.at, at);

@@ -1,4 +1,4 @@
-// Curation: duplicates, conflicts and stale lessons are found, and only among lessons in use.
+// Curation finds duplicates, conflicts and stale lessons among active lessons.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, day, faults, OUTCOME } from '../lib/lessons.mjs';
@@ -28,7 +28,7 @@ async function prepare() {
   await change('renewed', 'validate', { outcome: OUTCOME }, 180);
 }
 
-test('nearly equal takeaways are duplicates, each pair once', async () => {
+test('nearly equal takeaways are duplicates, and each pair is listed once', async () => {
   const { duplicates } = await curation();
   const found = pairOf(duplicates, L.twin1, L.twin2);
   assert.ok(found && found.score >= 0.6 && found.score <= 1, JSON.stringify(duplicates));
@@ -37,7 +37,7 @@ test('nearly equal takeaways are duplicates, each pair once', async () => {
   assert.ok(duplicates.every((p) => p.a !== p.b));
 });
 
-test('takeaways that contradict each other are conflicts, with the reason, and not duplicates', async () => {
+test('contradicting takeaways are conflicts with a reason, not duplicates', async () => {
   const { conflicts, duplicates } = await curation();
   const found = pairOf(conflicts, L.always, L.never);
   assert.ok(found, JSON.stringify(conflicts));
@@ -46,7 +46,7 @@ test('takeaways that contradict each other are conflicts, with the reason, and n
   assert.equal(pairOf(conflicts, L.twin1, L.twin2), undefined);
 });
 
-test('lessons without a change for stale_days are stale, the oldest first', async () => {
+test('lessons unchanged for stale_days are stale, oldest first', async () => {
   const { stale } = await curation('&stale_days=90');
   assert.deepEqual(
     stale.map((x) => x.id),
@@ -60,19 +60,19 @@ test('lessons without a change for stale_days are stale, the oldest first', asyn
   assert.deepEqual((await curation('&stale_days=3650')).stale, []);
 });
 
-test('lessons out of use are in none of the lists', async () => {
+test('inactive lessons are in none of the lists', async () => {
   assert.ok(!JSON.stringify(await curation()).includes(L.gone.id));
   assert.ok(!JSON.stringify(await curation()).includes(L.oldgone.id));
 });
 
-test('limit cuts each list and says so', async () => {
+test('limit truncates each list, and the response says so', async () => {
   const cut = await curation('&limit=1&stale_days=90');
   assert.equal(cut.stale.length, 1);
   assert.equal(cut.more, true);
   assert.equal((await curation('&stale_days=90')).more, false);
 });
 
-test('an answer is stable', async () => {
+test('the same library yields the same response', async () => {
   assert.deepEqual(await curation(), await curation());
 });
 
@@ -84,7 +84,7 @@ test('merging the duplicates clears them', async () => {
   assert.equal(pairOf((await curation()).duplicates, { id }, other), undefined);
 });
 
-test('limits are refused by name', async () => {
+test('invalid limits are rejected by name', async () => {
   assert.deepEqual(faults(await s.api.get('/v1/lessons/curation?limit=201&stale_days=0&tags=a', { status: 422 })), [
     'limit: out_of_range',
     'stale_days: out_of_range',
@@ -92,7 +92,7 @@ test('limits are refused by name', async () => {
   ]);
 });
 
-test('a library of a thousand lessons is curated within the request time-out', async () => {
+test('a library of a thousand lessons is curated within the request timeout', async () => {
   for (let from = 0; from < 1000; from += 50) {
     await Promise.all(
       Array.from({ length: 50 }, (_, i) =>

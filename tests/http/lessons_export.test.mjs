@@ -1,4 +1,4 @@
-// Exports: every lesson that matches, in both formats, streamed.
+// Exports: every matching lesson, in both formats, streamed.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -11,7 +11,7 @@ import { suite } from '../lib/suite.mjs';
 const s = suite({ prepare });
 const MANY = 3000;
 
-/** Rows as POST /v1/lessons leaves them: that one at a time compares each with all others, which takes longer than all that is tested here. */
+/** Inserts rows by SQL, as POST /v1/lessons would store them: posting compares each lesson with all others, which would take too long here. */
 async function prepare() {
   await s.query(
     `INSERT INTO daybook.lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at, similar_keys)
@@ -27,7 +27,7 @@ const lines = (text) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line));
 
-test('jsonl has every lesson once, as the list shows it and in its order', async () => {
+test('jsonl has every lesson once, in the form and order of the list', async () => {
   const answer = await s.api.get('/v1/lessons/export?format=jsonl', { status: 200 });
   assert.match(answer.headers['content-type'], /^application\/x-ndjson/);
   const exported = lines(answer.text);
@@ -35,7 +35,7 @@ test('jsonl has every lesson once, as the list shows it and in its order', async
   assert.deepEqual(exported, await everyItem(s.api, '/v1/lessons?limit=200'));
 });
 
-test('the filters are those of the list', async () => {
+test('the export takes the filters of the list', async () => {
   const { id } = await create(s.api, { tags: ['one', 'two'], at: day(2), context: 'Unrepeatable wording' });
   await s.api.post(`/v1/lessons/${id}/validate`, { outcome: OUTCOME, at: day(3) }, { status: 200 });
   for (const query of [
@@ -55,7 +55,7 @@ test('the filters are those of the list', async () => {
   assert.equal(some.length, Math.ceil((MANY - 3) / 7));
 });
 
-test('an export of nothing is empty, not an error', async () => {
+test('an export without matches is empty, not an error', async () => {
   assert.equal((await s.api.get('/v1/lessons/export?format=jsonl&tags=none', { status: 200 })).text, '');
   await s.api.get('/v1/lessons/export?format=md&tags=none', { status: 200 });
 });
@@ -78,7 +78,7 @@ test('md shows every lesson with its evidence and state', async () => {
   assert.equal(all.match(/Lesson \d+: /g).length >= MANY, true);
 });
 
-test('the format must be one that there is', async () => {
+test('an unknown format is rejected', async () => {
   assert.deepEqual(faults(await s.api.get('/v1/lessons/export', { status: 422 })), ['format: required']);
   assert.deepEqual(faults(await s.api.get('/v1/lessons/export?format=csv&limit=5', { status: 422 })), [
     'format: not_a_choice',
@@ -86,7 +86,7 @@ test('the format must be one that there is', async () => {
   ]);
 });
 
-test('HEAD of an export has no body, not even the end of one', async () => {
+test('HEAD of an export has no body, not even a final chunk', async () => {
   const request = (method, path, end) => `${method} ${path} HTTP/1.1\r\nHost: a\r\n${end}\r\n`;
   const { received } = await exchange(
     s.service.port,
@@ -97,13 +97,13 @@ test('HEAD of an export has no body, not even the end of one', async () => {
   assert.match(next, /^HTTP\/1\.1 200 /, `after the headers came ${JSON.stringify(next.slice(0, 20))}`);
 });
 
-test('a client that reads slowly or leaves holds nobody else up', async () => {
+test('a client that reads slowly or disconnects does not block others', async () => {
   const agent = new http.Agent({ keepAlive: false });
   const slow = await Promise.all(
     Array.from({ length: 12 }, async () => {
       const request = http.get(`${s.service.base}/v1/lessons/export?format=jsonl`, { agent });
       const [response] = await once(request, 'response');
-      response.pause(); // takes nothing from now on
+      response.pause(); // reads nothing from now on
       return { request, response };
     }),
   );
@@ -118,7 +118,7 @@ test('a client that reads slowly or leaves holds nobody else up', async () => {
   assert.ok(lines((await s.api.get('/v1/lessons/export?format=jsonl', { status: 200 })).text).length >= MANY);
 });
 
-test('an export taken while lessons are written has no double and every lesson that was there', async () => {
+test('an export concurrent with writes has no duplicates and every lesson that existed at its start', async () => {
   const known = new Set((await everyItem(s.api, '/v1/lessons?limit=200')).map((x) => x.id));
   let writing = true;
   const writer = (async () => {
@@ -132,7 +132,7 @@ test('an export taken while lessons are written has no double and every lesson t
   assert.equal(known.size, 0);
 });
 
-test('an export may take longer than other requests: only its statements have a limit', async () => {
+test('an export may exceed the request timeout: the limit applies to each of its statements', async () => {
   const service = await s.another({ args: ['--request-timeout-ms', '1000'] });
   const api = makeClient(service.base);
   const holder = await s.cluster.connect(s.database);

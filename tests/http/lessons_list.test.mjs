@@ -1,4 +1,4 @@
-// Lists: every filter, and pages without a gap or a double.
+// Lists: every filter, and pages without gaps or duplicates.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, day, everyItem, faults, OUTCOME } from '../lib/lessons.mjs';
@@ -22,7 +22,7 @@ test('the newest lesson comes first', async () => {
   assert.deepEqual(await ids(''), [L.d.id, L.c.id, L.b.id, L.a.id]);
 });
 
-test('tags finds lessons with any of them, tags_all with every one', async () => {
+test('tags matches lessons with any of the tags, tags_all with all of them', async () => {
   assert.deepEqual(await ids('tags=macro'), [L.b.id, L.a.id]);
   assert.deepEqual(await ids('tags=macro,extraction'), [L.d.id, L.c.id, L.b.id, L.a.id]);
   assert.deepEqual(await ids('tags=macro&tags=extraction'), [L.d.id, L.c.id, L.b.id, L.a.id]);
@@ -32,7 +32,7 @@ test('tags finds lessons with any of them, tags_all with every one', async () =>
   assert.deepEqual(await ids('tags=mac'), []);
 });
 
-test('status and active filter by the state of today', async () => {
+test('status and active filter by the current state', async () => {
   assert.deepEqual(await ids('status=proposed'), [L.a.id]);
   assert.deepEqual(await ids('status=validated'), [L.b.id]);
   assert.deepEqual(await ids('status=retired'), [L.c.id]);
@@ -42,7 +42,7 @@ test('status and active filter by the state of today', async () => {
   assert.deepEqual(await ids('active=true&status=retired'), []);
 });
 
-test('text finds the words of context, outcome or takeaway in any form, phrases in quotes, and -word excludes', async () => {
+test('text matches words of context, outcome or takeaway in any form, quoted phrases, and -word excludes', async () => {
   assert.deepEqual(await ids('text=fifteen'), [L.b.id, L.a.id]);
   assert.deepEqual(await ids('text=Fifteen%20meeting'), [L.b.id]);
   assert.deepEqual(await ids('text=%22fifteen%20percent%22'), [L.a.id]);
@@ -51,7 +51,7 @@ test('text finds the words of context, outcome or takeaway in any form, phrases 
   assert.deepEqual(await ids('text=dropped%20or%20shrink'), [L.c.id, L.a.id]);
 });
 
-test('no text breaks the search', async () => {
+test('no search text causes an error', async () => {
   for (const text of [
     '"',
     "'",
@@ -77,11 +77,11 @@ test('since is inclusive, until is not', async () => {
   assert.deepEqual(await ids('until=2026-01-02T01:00:00%2B01:00'), [L.a.id]);
 });
 
-test('filters hold together', async () => {
+test('filters combine', async () => {
   assert.deepEqual(await ids(`tags=macro,extraction&active=true&since=${day(2)}&text=rates`), [L.b.id]);
 });
 
-test('a page has at most limit items and says whether there is more', async () => {
+test('a page has at most limit items and says whether there are more', async () => {
   const page = (await s.api.get('/v1/lessons?limit=3', { status: 200 })).json;
   assert.equal(page.items.length, 3);
   assert.ok(page.next_cursor);
@@ -94,10 +94,10 @@ test('a page has at most limit items and says whether there is more', async () =
   assert.equal((await s.api.get('/v1/lessons?limit=4', { status: 200 })).json.next_cursor, null, 'a full last page is the last');
 });
 
-test('pages have neither a gap nor a double while lessons are written between them', async () => {
+test('pages have no gaps or duplicates while lessons are written between them', async () => {
   const tag = 'paged';
   const known = [];
-  // Many share an instant: the order must still be total.
+  // Many lessons share an instant; the order must still be total.
   for (let i = 0; i < 45; i++) known.push((await create(s.api, { tags: [tag], at: day(20 + Math.floor(i / 15)) })).id);
   const seen = [];
   for (let cursor = null, page; page?.next_cursor !== null; cursor = page.next_cursor) {
@@ -114,7 +114,7 @@ test('pages have neither a gap nor a double while lessons are written between th
   );
 });
 
-test('a list with as_of stays the same however much is written between its pages', async () => {
+test('a list with as_of does not change when lessons are written between its pages', async () => {
   const path = `/v1/lessons?tags=paged&limit=6&as_of=${day(21)}`;
   const before = await everyItem(s.api, path);
   assert.ok(before.length >= 30);
@@ -125,7 +125,7 @@ test('a list with as_of stays the same however much is written between its pages
   assert.deepEqual([...half.items, ...rest], before);
 });
 
-test('a cursor is refused when it is damaged, of another list or of other filters', async () => {
+test('a damaged cursor, or one of another list or other filters, is rejected', async () => {
   const { next_cursor } = (await s.api.get('/v1/lessons?tags=paged&limit=2')).json;
   const cursor = encodeURIComponent(next_cursor);
   const damaged = encodeURIComponent((next_cursor[0] === 'A' ? 'B' : 'A') + next_cursor.slice(1));
@@ -141,6 +141,6 @@ test('a cursor is refused when it is damaged, of another list or of other filter
   await s.api.get(`/v1/lessons?tags=paged&limit=5&cursor=${cursor}`, { status: 200 });
 });
 
-test('an empty list is a list', async () => {
+test('a list without matches is empty, not an error', async () => {
   assert.deepEqual((await s.api.get('/v1/lessons?tags=none', { status: 200 })).json, { items: [], next_cursor: null });
 });

@@ -1,4 +1,4 @@
-// The segment of a system prompt: whose lessons, at which instant, without which slots, and under which hash.
+// The lessons segment of a system prompt: which note, at which instant, without which slots, and under which hash.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { faults, UNKNOWN_ID } from '../lib/lessons.mjs';
@@ -14,7 +14,7 @@ const path = (id, query = '') => `/v1/deployments/${id}/lessons_segment${query}`
 const segment = async (id, query) => (await s.api.get(path(id, query), { status: 200 })).json;
 const BULLETS = { entry_timing: ['Mornings win (n=20).'], sizing: ['Small wins (n=20).', 'Large loses (n=21).'], exit_timing: ['Exits kept 0.4 of MFE (n=30).'] };
 
-test('without a note there is nothing, and it costs no token', async () => {
+test('without a note the segment is empty and costs no tokens', async () => {
   const id = await rows.deployment({ created_at: at(-5) });
   assert.deepEqual(await segment(id), {
     deployment_id: id,
@@ -33,7 +33,7 @@ test('without a note there is nothing, and it costs no token', async () => {
   await s.api.get(path(UNKNOWN_ID), { status: 404 });
 });
 
-test('the active note is labelled as signal, and is what the context shows', async () => {
+test('the active note is labelled as signal and matches the context', async () => {
   const id = await rows.deployment();
   const text = noteText(BULLETS);
   const note_id = await note(id, { generated_at: at(1), text });
@@ -53,7 +53,7 @@ test('the active note is labelled as signal, and is what the context shows', asy
   assert.match(plain.headers['content-type'], /^text\/markdown; charset=utf-8$/i);
 });
 
-test('slots that are suppressed are gone, and the hash is that of what is left', async () => {
+test('suppressed slots are omitted, and the hash is that of the remaining text', async () => {
   const id = await rows.deployment();
   await note(id, { generated_at: at(1), text: noteText(BULLETS) });
   await rows.tick(id, at(2));
@@ -71,7 +71,7 @@ test('slots that are suppressed are gone, and the hash is that of what is left',
   assert.equal(hashes.size, 8, 'each text has its own');
 });
 
-test('a note that was made without a slot says so, and nothing is left of one without all of them', async () => {
+test('a note written with suppressed slots lists them, and with all of them suppressed it is empty', async () => {
   const id = await rows.deployment();
   const note_id = await note(id, { generated_at: at(1), text: noteText(BULLETS, ['sizing']), suppressed: ['sizing'] });
   await rows.tick(id, at(2));
@@ -81,7 +81,7 @@ test('a note that was made without a slot says so, and nothing is left of one wi
   assert.deepEqual({ lessons_hash, text, lessons_text, tokens, still }, { lessons_hash: null, text: '', lessons_text: null, tokens: 0, still: note_id });
 });
 
-test('names that are no slots, too many and repeated ones are refused', async () => {
+test('unknown, repeated and too many slot names are rejected', async () => {
   const id = await rows.deployment();
   const bad = async (query) => faults(await s.api.get(path(id, query), { status: 422 }));
   assert.deepEqual(await bad('?suppress=sizing,leverage,mood'), ['suppress[1]: not_a_choice', 'suppress[2]: not_a_choice']);
@@ -90,7 +90,7 @@ test('names that are no slots, too many and repeated ones are refused', async ()
   assert.deepEqual(await bad('?as_of=noon&k=3'), ['as_of: invalid_time', 'k: unknown_field']);
 });
 
-test('as_of gives the lessons of that instant; a promoted note serves who has none of its own', async () => {
+test('as_of returns the lessons of that instant; a promoted note serves deployments without their own', async () => {
   const id = await rows.deployment();
   const own = await note(id, { generated_at: at(10) });
   const other = await rows.deployment();
@@ -107,7 +107,7 @@ test('as_of gives the lessons of that instant; a promoted note serves who has no
   assert.deepEqual(await seen(other, at(20)), [promoted, 'skill']);
 });
 
-test('the same lessons are the same bytes and 304, whatever else happens', async () => {
+test('the same lessons yield the same bytes and 304, whatever else happens', async () => {
   const id = await rows.deployment();
   await note(id, { generated_at: at(1) });
   await rows.tick(id, at(2));
@@ -122,7 +122,7 @@ test('the same lessons are the same bytes and 304, whatever else happens', async
   await s.api.get(path(id), { headers: { ...plain, 'if-none-match': first.headers.etag }, status: 200 });
 });
 
-test('memory that is disabled has no lessons', async () => {
+test('with memory disabled the segment is empty', async () => {
   const id = await rows.deployment({ enabled: false });
   await note(id, { generated_at: at(1) });
   await rows.tick(id, at(2));
@@ -133,7 +133,7 @@ test('memory that is disabled has no lessons', async () => {
   );
 });
 
-test('a trade carries the hash of the lessons that its agent was shown, whole or without some slots', async () => {
+test('a trade stores the hash of the lessons its agent was shown, complete or with suppressed slots', async () => {
   const { skill_id, version } = await putVersion(s.api, { at: at(-60) });
   const { id } = await deploy(s.api, { skill_id, version, mode: 'sim', at: at(-60) });
   await postTick(s.api, id, at(0), { positions: [position('BTC', 100)] });
@@ -149,7 +149,7 @@ test('a trade carries the hash of the lessons that its agent was shown, whole or
   assert.notEqual(whole.lessons_hash, part.lessons_hash);
 });
 
-test('ticks of one body carry the lessons of their instants: the own note\'s, the skill\'s, the one before, none', async () => {
+test('each tick of a bulk body gets the lessons of its instant: its own note\'s, the skill\'s, the previous note\'s, none', async () => {
   const { skill_id, version } = await putVersion(s.api, { at: at(-60) });
   const { id } = await deploy(s.api, { skill_id, version, mode: 'sim', at: at(-60) });
   await note(id, { scope: 'skill', generated_at: at(10) });

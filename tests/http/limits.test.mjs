@@ -1,4 +1,4 @@
-// Limits: each has its own error, and the service goes on serving everyone else.
+// Limits: each has its own error, and other clients are still served.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -10,7 +10,7 @@ import { suite } from '../lib/suite.mjs';
 
 const s = suite();
 
-/** Runs `work(service, api)` with a service that has these settings. */
+/** Runs `work(service, api)` on a service started with these arguments. */
 async function withLimits(args, work) {
   const service = await s.another({ args });
   const api = makeClient(service.base);
@@ -47,7 +47,7 @@ async function openConnections(port, count) {
   return sockets;
 }
 
-test('headers beyond the limit are 431 header_too_large', async () => {
+test('headers over the limit are 431 header_too_large', async () => {
   await withLimits(['--max-header-bytes', '2048'], async (service, api) => {
     for (const bytes of [2500, 9000]) {
       const answer = await exchange(service.port, `GET /version HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`, {
@@ -61,7 +61,7 @@ test('headers beyond the limit are 431 header_too_large', async () => {
   });
 });
 
-test('a request line beyond the limit is refused', async () => {
+test('a request line over the limit is rejected', async () => {
   await withLimits(['--max-header-bytes', '2048'], async (service, api) => {
     const answer = await exchange(service.port, `GET /v1/lessons?text=${'x'.repeat(50_000)} HTTP/1.1\r\nHost: a\r\n\r\n`);
     assert.ok(answer === null || [414, 431].includes(answer.status), `status ${answer?.status}`);
@@ -69,7 +69,7 @@ test('a request line beyond the limit is refused', async () => {
   });
 });
 
-test('too many connections from one address are 429, and room is made when some close', async () => {
+test('too many connections from one address are 429, until some of them close', async () => {
   await withLimits(['--max-connections-per-address', '8'], async (service) => {
     const sockets = await openConnections(service.port, 8);
     const get = () =>
@@ -84,7 +84,7 @@ test('too many connections from one address are 429, and room is made when some 
   });
 });
 
-test('too many connections in all are 503, with Retry-After', async () => {
+test('too many connections in total are 503 with Retry-After', async () => {
   await withLimits(['--max-connections', '8'], async (service) => {
     const sockets = await openConnections(service.port, 8);
     const get = () =>
@@ -99,7 +99,7 @@ test('too many connections in all are 503, with Retry-After', async () => {
   });
 });
 
-test('a silent connection is closed after the idle time', async () => {
+test('an idle connection is closed after the idle timeout', async () => {
   await withLimits(['--idle-timeout-ms', '1000'], async (service) => {
     const [socket] = await openConnections(service.port, 1);
     await eventually(once(socket, 'close'), 'the idle connection is closed');
@@ -109,7 +109,7 @@ test('a silent connection is closed after the idle time', async () => {
   });
 });
 
-test('a body that does not arrive is given up, with 408 or by closing, and stores nothing', async () => {
+test('a body that does not arrive ends with 408 or a closed connection, and stores nothing', async () => {
   await withLimits(['--request-timeout-ms', '1000', '--idle-timeout-ms', '2000'], async (service, api) => {
     const body = JSON.stringify(newLesson({ tags: ['slow'] }));
     const head = `POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -122,7 +122,7 @@ test('a body that does not arrive is given up, with 408 or by closing, and store
   });
 });
 
-test('a request that takes too long is 504 request_timeout, and its statement is cancelled', async () => {
+test('a request over its time limit is 504 request_timeout, and its statement is cancelled', async () => {
   await withLimits(['--request-timeout-ms', '500'], async (service, api) => {
     await create(api);
     await whileLocked(async () => {
@@ -142,7 +142,7 @@ test('a request that takes too long is 504 request_timeout, and its statement is
   });
 });
 
-test('more requests in flight than allowed are 503 overloaded, and health is not held up', async () => {
+test('too many requests in flight are 503 overloaded, and health checks still respond', async () => {
   await withLimits(['--loops', '1', '--max-in-flight', '4', '--request-timeout-ms', '3000'], async (service, api) => {
     await whileLocked(async () => {
       const stuck = Array.from({ length: 4 }, () => api.post('/v1/lessons', newLesson()));
@@ -158,7 +158,7 @@ test('more requests in flight than allowed are 503 overloaded, and health is not
   });
 });
 
-test('a slow statement does not stand in front of fast ones', async () => {
+test('a slow statement does not delay fast ones', async () => {
   await withLimits(['--request-timeout-ms', '600000'], async (service, api) => {
     const { id } = await create(api);
     const holder = await s.cluster.connect(s.database);

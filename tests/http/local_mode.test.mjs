@@ -1,4 +1,4 @@
-// With no key configured: owner local, on loopback only.
+// Without any key: owner local, loopback only.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -8,7 +8,7 @@ import { suite } from '../lib/suite.mjs';
 
 const s = suite();
 
-test('without any key, everything is served to the local owner', async () => {
+test('without any key, every request belongs to owner local', async () => {
   const { id } = await create(s.api);
   await s.api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }, { status: 200 });
   assert.deepEqual(await s.query('SELECT DISTINCT owner FROM daybook.lessons'), [{ owner: 'local' }]);
@@ -23,7 +23,7 @@ test('without any key, the service refuses to start on an address that is not lo
   }
 });
 
-test('127.0.0.1, another loopback address and localhost are fine', async () => {
+test('127.0.0.1, other loopback addresses and localhost are allowed', async () => {
   for (const listen of ['127.0.0.1:0', '127.0.0.2:0', 'localhost:0']) {
     const service = await s.another({ listen });
     assert.match(service.base, /^http:\/\/(127\.0\.0\.\d|\[::1\]):\d+$/);
@@ -31,13 +31,13 @@ test('127.0.0.1, another loopback address and localhost are fine', async () => {
   }
 });
 
-test('a port in use is a clear message', async () => {
+test('a port in use is reported clearly', async () => {
   const { code, stderr } = await command(['serve', '--listen', `127.0.0.1:${s.service.port}`, '--database-url', s.url]);
   assert.equal(code, 1);
   assert.match(stderr, /^daybookd: .*in use/m);
 });
 
-test('a bad setting is refused by name', async () => {
+test('an invalid setting is rejected by name', async () => {
   for (const args of [
     ['--listen', 'nowhere'],
     ['--log-format', 'xml'],
@@ -51,7 +51,7 @@ test('a bad setting is refused by name', async () => {
   }
 });
 
-test('settings come from the environment too, and the command line outranks them', async () => {
+test('settings may come from the environment, and the command line overrides it', async () => {
   const service = await s.another({
     args: ['--max-json-depth', '5'],
     env: { DAYBOOK_MAX_BODY_BYTES: '2000', DAYBOOK_MAX_JSON_DEPTH: '50' },
@@ -63,7 +63,7 @@ test('settings come from the environment too, and the command line outranks them
   await service.stop();
 });
 
-test('--version and --help answer without a database; nonsense is a usage error', async () => {
+test('--version and --help need no database; an unknown command is a usage error', async () => {
   assert.match((await command(['--version'])).stdout, /daybook/i);
   const help = await command(['--help']);
   assert.equal(help.code, 0);
@@ -71,7 +71,7 @@ test('--version and --help answer without a database; nonsense is a usage error'
   assert.equal((await command(['dance'])).code, 2);
 });
 
-test('once a key exists, the local owner needs one as well', async () => {
+test('once a key exists, owner local needs one too', async () => {
   const { key } = await createKey(s.url, 'local', 'agent');
   const service = await s.another({ listen: '0.0.0.0:0' });
   const api = makeClient(`http://127.0.0.1:${service.port}`);

@@ -1,4 +1,4 @@
-// Logs: one line a request, as text or JSON, and never a secret or a body in it.
+// Logs: one line per request, as text or JSON, without secrets or bodies.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ async function linesOf(requestId, service = s.service) {
   return service.log.split('\n').filter((line) => line.includes(requestId));
 }
 
-test('a request is one JSON line with method, route, status, time, bytes, owner and ID', async () => {
+test('a request is logged as one JSON line with method, route, status, time, bytes, owner and ID', async () => {
   const id = randomUUID();
   const answer = await s.api.get('/v1/lessons?limit=3', { headers: { 'x-request-id': id }, status: 200 });
   const lines = await linesOf(id);
@@ -38,14 +38,14 @@ test('a request is one JSON line with method, route, status, time, bytes, owner 
   assert.ok(Math.abs(Date.parse(ts) - Date.now()) < 60_000);
 });
 
-test('the route is the template, so that lines can be counted', async () => {
+test('the route is logged as its template, so that lines can be aggregated', async () => {
   const id = randomUUID();
   await s.api.get(`/v1/lessons/${UNKNOWN_ID}`, { headers: { 'x-request-id': id }, status: 404 });
   const { route, status, code } = JSON.parse((await linesOf(id))[0]);
   assert.deepEqual({ route, status, code }, { route: '/v1/lessons/{id}', status: 404, code: 'not_found' });
 });
 
-test('a refused body is logged with its code and size, not its content', async () => {
+test('a rejected body is logged with its error code and size, not its content', async () => {
   const id = randomUUID();
   const body = JSON.stringify(newLesson({ evidence: [], context: 'PRIVATE-CONTEXT' }));
   await s.api.post('/v1/lessons', body, { headers: { 'x-request-id': id }, status: 422 });
@@ -53,14 +53,14 @@ test('a refused body is logged with its code and size, not its content', async (
   assert.deepEqual({ status, code, bytes }, { status: 422, code: 'invalid_fields', bytes: Buffer.byteLength(body) });
 });
 
-test('traceparent is taken over', async () => {
+test('the trace id of traceparent is logged', async () => {
   const id = randomUUID();
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
   await s.api.get('/version', { headers: { 'x-request-id': id, traceparent: `00-${trace}-00f067aa0ba902b7-01` }, status: 200 });
   assert.equal(JSON.parse((await linesOf(id))[0]).trace_id, trace);
 });
 
-test('a hostile path, key or trace cannot forge a line', async () => {
+test('a hostile path, key or trace cannot forge a log line', async () => {
   const id = randomUUID();
   await s.api.get('/v1/%0A%7B%22event%22%3A%22forged%22%7D%22%5C', {
     headers: { 'x-request-id': id, traceparent: '00-"}{"-x' },
@@ -71,7 +71,7 @@ test('a hostile path, key or trace cannot forge a line', async () => {
   JSON.parse(lines[0]);
 });
 
-test('every line is JSON, and no secret or body is in any of them, at any level', async () => {
+test('at every level each line is JSON and contains no secret or body', async () => {
   const service = await s.another({ args: ['--log-format', 'json', '--log-level', 'debug'] });
   const api = makeClient(service.base);
   const secret = 'SECRET-TOKEN-0123456789';
@@ -90,7 +90,7 @@ test('every line is JSON, and no secret or body is in any of them, at any level'
   assert.doesNotMatch(service.log, new RegExp(s.cluster.folder), 'the database URL');
 });
 
-test('as text, a request is one line too', async () => {
+test('in text format a request is one line too', async () => {
   const service = await s.another({ args: [] });
   const api = makeClient(service.base);
   const id = randomUUID();
@@ -102,7 +102,7 @@ test('as text, a request is one line too', async () => {
   await service.stop();
 });
 
-test('the level decides what is logged', async () => {
+test('lines below the log level are not written', async () => {
   const service = await s.another({ args: ['--log-level', 'warn'] });
   const api = makeClient(service.base);
   await api.get('/v1/lessons', { status: 200 });
@@ -111,6 +111,6 @@ test('the level decides what is logged', async () => {
   assert.doesNotMatch(service.log, /\binfo\b/);
 });
 
-test('stdout has the one line with the address and nothing else', async () => {
+test('stdout has only the line with the address', async () => {
   assert.equal(s.service.stdout, `daybook listening on ${s.service.base}\n`);
 });

@@ -1,4 +1,4 @@
-// POST /v1/materialize: what a tick would change, without storage. The golden files are in ticks_golden.test.mjs.
+// POST /v1/materialize computes what a tick would change and stores nothing. ticks_golden.test.mjs runs the golden files.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ const refused = async (body) => faults(await materialize(body, 422));
 const HELD = [['BTC', 'long', '1.50', '100.10']];
 const rising = Array.from({ length: 12 }, (_, i) => 100 + i / 10);
 
-/** An open trade as an answer has it. */
+/** An open trade as a response shows it. */
 const row = async (changes = {}) => ({ ...parseExact((await materialize({ next: tickOf(0, HELD) })).text).open[0], ...changes });
 
 test('nothing is stored', async () => {
@@ -20,7 +20,7 @@ test('nothing is stored', async () => {
   assert.deepEqual(await countRows(s.query), before);
 });
 
-test('the first tick needs no prev: absent, null, empty and without rows are the same', async () => {
+test('the first tick needs no prev: absent, null, empty and without rows mean the same', async () => {
   const next = tickOf(1, HELD, { bars: { BTC: rising } });
   const { text, json } = await materialize({ next });
   assert.equal(json.ops[0].op, 'open_trade');
@@ -30,13 +30,13 @@ test('the first tick needs no prev: absent, null, empty and without rows are the
     assert.equal((await materialize({ prev, next })).text, text, JSON.stringify(prev));
 });
 
-test('the same question has the same bytes for an answer', async () => {
+test('the same request yields the same bytes', async () => {
   const body = { prev: { tick_at: minute(0), open: [await row()] }, next: tickOf(1, [['ETH', 'short', '2', '7'], ['BTC', 'short', '1', '99']]), lessons_hash: '0123456789abcdef' };
   const { text } = await materialize(body);
   for (let i = 0; i < 5; i++) assert.equal((await materialize(body)).text, text);
 });
 
-test('the ids and stamps of a row are kept, what opens gets its own', async () => {
+test('existing rows keep their ids and stamps, new trades get their own', async () => {
   const [trade, snapshot] = [randomUUID(), randomUUID()];
   const open = [await row({ trade_id: trade, entry_snapshot_id: snapshot, entry_regime_tag: 'chop_hivol', entry_lessons_hash: 'aaaaaaaaaaaaaaaa', entry_reason: 'a "reason"\nof two lines' })];
   const { json } = await materialize({ prev: { open }, next: tickOf(1, [...HELD, ['ETH', 'long', '1', '5']], { bars: { BTC: rising, ETH: [] } }), lessons_hash: 'bbbbbbbbbbbbbbbb' });
@@ -47,7 +47,7 @@ test('the ids and stamps of a row are kept, what opens gets its own', async () =
   ]);
 });
 
-test('what opens carries the lessons of the tick, else those in force', async () => {
+test('a new trade gets the lessons hash of the tick, else the active one', async () => {
   const stamped = async (more, own) => (await materialize({ next: tickOf(1, HELD, own), ...more })).json.open[0].entry_lessons_hash;
   const [force, own] = [{ lessons_hash: 'aaaaaaaaaaaaaaaa' }, { lessons_hash: 'bbbbbbbbbbbbbbbb' }];
   assert.deepEqual(await Promise.all([stamped({}, {}), stamped(force, {}), stamped({}, own), stamped(force, own), stamped(force, { lessons_hash: 'none' })]), [
@@ -55,7 +55,7 @@ test('what opens carries the lessons of the tick, else those in force', async ()
   ]);
 });
 
-test('prev.portfolio: all of it was opened at its own instant', async () => {
+test('positions of prev.portfolio count as opened at its instant', async () => {
   const portfolio = tickOf(0, [...HELD, ['ETH', 'short', '2', '50']]).portfolio;
   const prev = { tick_at: minute(0), portfolio };
   const next = tickOf(30, [['BTC', 'long', '1.50', '101.10']], { marks: { ETH: 40 } });
@@ -66,7 +66,7 @@ test('prev.portfolio: all of it was opened at its own instant', async () => {
   assert.equal((await materialize({ prev: { tick_at: minute(0), open }, next })).text, (await materialize({ prev, next })).text);
 });
 
-test('every digit of a row that comes back goes out again', async () => {
+test('a row that is fed back keeps every digit', async () => {
   const digits = { entry_price: '65200.12345678', entry_size_usd: '0.0000964', entry_leverage: '3.00', size_base: '1.50', average_entry_price: '65200.123456789012345678901234', realized_so_far_usd: '-0.10', mark_price: '100.1000', mfe_usd: '0.000000000001', mae_usd: '-7', fees_usd: '0.3' };
   const raw = Object.fromEntries(Object.entries(digits).map(([member, text]) => [member, exact(text)]));
   const { text } = await materialize({ prev: { open: [await row(raw)] }, next: tickOf(1, [['BTC', 'long', '1.50', '65200.12345678']]) });
@@ -75,7 +75,7 @@ test('every digit of a row that comes back goes out again', async () => {
   assert.equal(JSON.stringify(after.mae_usd), '-7');
 });
 
-test('it says what the tick endpoint says for the same sequence', async () => {
+test('it returns what the tick endpoint returns for the same sequence', async () => {
   const deployment = await deploy(s.query);
   const ticks = [tickOf(0, HELD), tickOf(1, [['BTC', 'long', '3', '101']]), tickOf(2, [['BTC', 'short', '0.1', '99.9'], ['ETH', 'long', '1', '5']]), tickOf(3, [], { marks: { BTC: 98 }, fees: [{ symbol: 'SOL', fees_usd: 1 }] })];
   let prev;
@@ -86,7 +86,7 @@ test('it says what the tick endpoint says for the same sequence', async () => {
     assert.deepEqual(would.ops.map(bare), said.ops.map(bare));
     assert.deepEqual(would.open.map(bare), said.open.map(bare));
     assert.equal(JSON.stringify(would.unmatched_fees), JSON.stringify(said.unmatched_fees));
-    // The rows of the ledger are as good a `prev` as its own answer.
+    // Ledger rows work as `prev` just like the response of this endpoint.
     assert.deepEqual(parseExact((await materialize({ prev: { tick_at: tick.tick_at, open: said.open }, next: tickOf(9) })).text).ops.map(bare), parseExact((await materialize({ prev: { tick_at: tick.tick_at, open: would.open }, next: tickOf(9) })).text).ops.map(bare));
     prev = { tick_at: tick.tick_at, open: would.open };
   }
@@ -100,10 +100,10 @@ test('a tick that is not after prev is 409', async () => {
   assert.equal(older.json.detail, 'prev.tick_at is 2026-06-04T10:05:00Z; this one is 2026-06-04T10:04:00Z');
   const entry = await materialize({ prev: { open }, next: tickOf(-1, HELD) }, 409);
   assert.equal(entry.json.detail, 'the tick is before the entry of the open trade of BTC');
-  assert.equal((await materialize({ prev: { open }, next: tickOf(0, HELD) })).json.ops[0].op, 'update_trade'); // the instant of its entry, and nobody says that it was a tick
+  assert.equal((await materialize({ prev: { open }, next: tickOf(0, HELD) })).json.ops[0].op, 'update_trade'); // at the instant of the entry: without prev.tick_at nothing says that a tick was already there
 });
 
-test('what is wrong is named with its place', async () => {
+test('an error names the path of the invalid field', async () => {
   const next = tickOf(1, HELD);
   const open = (changes) => row(changes).then((r) => ({ prev: { open: [r] }, next }));
   assert.deepEqual(await refused({}), ['next: required']);
@@ -129,7 +129,7 @@ test('what is wrong is named with its place', async () => {
   assert.deepEqual(faults(answer), ['prev.open: duplicate_item']);
 });
 
-test('the smallest and the largest that is taken can be fed back', async () => {
+test('the smallest and largest accepted values can be fed back', async () => {
   for (const [size, mark] of [['0.000000000000000001', '0.000000000000000001'], ['0.000000000000000001', '99999999999999999999'], ['99999999999999999999', '1']]) {
     const { open } = parseExact((await materialize({ next: tickOf(0, [['BTC', 'short', size, mark]]) })).text);
     const { json } = await materialize({ prev: { open }, next: tickOf(1) });
@@ -137,7 +137,7 @@ test('the smallest and the largest that is taken can be fed back', async () => {
   }
 });
 
-test('a row may leave out what is null', async () => {
+test('a row may omit null fields', async () => {
   const { trade_id, entry_leverage, entry_reason, entry_snapshot_id, entry_regime_tag, entry_lessons_hash, ...bare } = await row();
   assert.equal((await materialize({ prev: { open: [bare] }, next: tickOf(1, HELD) })).json.ops[0].op, 'update_trade');
 });

@@ -1,4 +1,4 @@
-// Health and metrics: what an operator watches is true.
+// Health and metrics report the true state of the service.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { suite } from '../lib/suite.mjs';
 
 const s = suite();
 
-/** The samples as a map from `name{labels}` to number; every line must be in the text format. */
+/** The samples as a map from `name{labels}` to number; every line must follow the text format. */
 async function metrics() {
   const answer = await s.api.get('/metrics', { status: 200 });
   assert.match(answer.headers['content-type'], /^text\/plain; version=0\.0\.4/);
@@ -37,20 +37,20 @@ async function metrics() {
 const counted = (samples, method, route, status) =>
   samples.get(`daybook_requests_total{method="${method}",route="${route}",status="${status}"}`) ?? 0;
 
-test('live says ok and ready says ready', async () => {
+test('/health/live returns ok and /health/ready returns ready', async () => {
   assert.deepEqual((await s.api.get('/health/live', { status: 200 })).json, { status: 'ok' });
   await until(async () => (await s.api.get('/health/ready')).status === 200, 'it is ready');
   assert.deepEqual((await s.api.get('/health/ready', { status: 200 })).json, { status: 'ready' });
 });
 
-test('the version names the service, its version and commit', async () => {
+test('the version page names the service, its version and its commit', async () => {
   const { name, version, commit } = (await s.api.get('/version', { status: 200 })).json;
   assert.equal(name, 'daybook');
   assert.match(version, /^\d+\.\d+\.\d+/);
   assert.ok(commit.length > 0);
 });
 
-test('the contract and its page are served as they are in the repository, and load nothing from elsewhere', async () => {
+test('the contract and its viewer are served as in the repository and load nothing from other hosts', async () => {
   for (const [path, file] of [
     ['/openapi.json', OPENAPI_JSON],
     ['/docs', `${DOCS}index.html`],
@@ -63,7 +63,7 @@ test('the contract and its page are served as they are in the repository, and lo
   assert.doesNotMatch((await s.api.get('/docs')).text, /(?:src|href|url)=["']?(?:https?:)?\/\//i);
 });
 
-test('requests are counted by route and status, over all loops', async () => {
+test('requests are counted by route and status, summed over all loops', async () => {
   const before = await metrics();
   for (let i = 0; i < 7; i++) await create(s.api);
   await Promise.all(Array.from({ length: 9 }, () => s.api.get('/v1/lessons?limit=1')));
@@ -80,13 +80,13 @@ test('requests are counted by route and status, over all loops', async () => {
   }, 'the counters show what was asked');
 });
 
-test('a path that is not there adds no new time series', async () => {
+test('an unknown path adds no time series', async () => {
   const before = (await metrics()).size;
   for (let i = 0; i < 20; i++) await s.api.get(`/v1/nothing/${i}`, { status: 404 });
   assert.ok((await metrics()).size <= before + 20);
 });
 
-test('latency histograms are cumulative and agree with their count', async () => {
+test('latency histograms are cumulative and match their count', async () => {
   const samples = await metrics();
   const histograms = new Map();
   for (const [name, value] of samples) {
@@ -103,7 +103,7 @@ test('latency histograms are cumulative and agree with their count', async () =>
   }
 });
 
-test('lanes, queues, connections, reconnects and the embedder are shown', async () => {
+test('metrics cover lanes, queues, connections, reconnects and the embedder', async () => {
   const samples = await metrics();
   for (const lane of ['read', 'write', 'slow']) {
     assert.ok(samples.has(`daybook_db_connections{lane="${lane}"}`));
@@ -126,7 +126,7 @@ test('lanes, queues, connections, reconnects and the embedder are shown', async 
   assert.ok(samples.get('daybook_connections') >= 1);
 });
 
-test('without its database the service lives, is not ready, answers 503 with Retry-After, and comes back by itself', async () => {
+test('without its database the service stays live, is not ready, returns 503 with Retry-After, and recovers by itself', async () => {
   const { id } = await create(s.api);
   await s.cluster.stop();
   await until(async () => (await s.api.get('/health/ready')).status === 503, 'it is not ready');

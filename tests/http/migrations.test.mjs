@@ -1,4 +1,4 @@
-// Migrations: applied once however many start, and refused when the database is not what the binary knows.
+// Migrations: applied once however many services start, and refused when the database does not match the binary.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -27,7 +27,7 @@ async function migrated() {
   return database;
 }
 
-test('services that start at once on an empty database all serve, and each migration ran once', async () => {
+test('services that start concurrently on an empty database all serve, and each migration runs once', async () => {
   const database = await cluster.createDatabase();
   const services = await Promise.all(Array.from({ length: 4 }, () => startService(cluster.url(database))));
   const ran = services.flatMap((service) => service.log.match(/migration=\S+/g) ?? []);
@@ -50,7 +50,7 @@ test('migrating again changes nothing', async () => {
   assert.deepEqual(await applied(database), before);
 });
 
-test('migrations are numbered without a gap and have a checksum', async () => {
+test('migrations are numbered without gaps and have checksums', async () => {
   const rows = await applied(await migrated());
   rows.forEach(({ number, checksum }, i) => {
     assert.equal(number, i + 1);
@@ -58,7 +58,7 @@ test('migrations are numbered without a gap and have a checksum', async () => {
   });
 });
 
-/** Starting and migrating must both fail with one clear line, and leave the database as it is. */
+/** Starting and migrating must both fail with one clear line and leave the database unchanged. */
 async function refused(database, message, user) {
   const before = await cluster.query(
     database,
@@ -77,31 +77,31 @@ async function refused(database, message, user) {
   );
 }
 
-test('a database that is newer than the binary is refused', async () => {
+test('a database newer than the binary is refused', async () => {
   const database = await migrated();
   await cluster.query(database, "INSERT INTO daybook.schema_migrations (number, name, checksum) VALUES (9999, 'future', repeat('0', 64))");
   await refused(database, /^daybookd: .*9999.*newer/m);
 });
 
-test('a migration that was applied with another text is refused', async () => {
+test('a migration whose text changed after it was applied is refused', async () => {
   const database = await migrated();
   await cluster.query(database, "UPDATE daybook.schema_migrations SET checksum = repeat('0', 64) WHERE number = 1");
   await refused(database, /^daybookd: .*0001/m);
 });
 
-test('a missing migration in the middle is refused', async () => {
+test('a gap in the applied migrations is refused', async () => {
   const database = await migrated();
   await cluster.query(database, 'DELETE FROM daybook.schema_migrations WHERE number = 1');
   await refused(database, /^daybookd: .*0001/m);
 });
 
-test('a role that may not migrate is told so', async () => {
+test('a role without the right to migrate gets a clear message', async () => {
   const database = await cluster.createDatabase();
   await cluster.query(database, 'CREATE ROLE nobody LOGIN');
   await refused(database, /^daybookd: the role nobody may not/m, 'nobody');
 });
 
-test('a role that is no superuser can migrate and serve once the extension is there', async () => {
+test('a role that is not superuser can migrate and serve once the extension is installed', async () => {
   const database = await cluster.createDatabase();
   await cluster.query(database, 'CREATE EXTENSION vector');
   await cluster.query(database, 'CREATE ROLE plain LOGIN');
@@ -115,7 +115,7 @@ test('a role that is no superuser can migrate and serve once the extension is th
   await service.stop();
 });
 
-test('without the right to create the extension, the message says what to run', async () => {
+test('without the right to create the extension, the message names the command to run', async () => {
   const database = await cluster.createDatabase();
   await cluster.query(database, 'CREATE ROLE unable LOGIN');
   await cluster.query(database, `GRANT CREATE ON DATABASE ${database} TO unable`);
@@ -127,7 +127,7 @@ test('a database that is not UTF-8 is refused', async () => {
   await refused('latin', /^daybookd: .*UTF8/m);
 });
 
-test('a database that cannot be reached is a clear message, without the password', async () => {
+test('an unreachable database is reported clearly, without the password', async () => {
   const { code, stderr } = await command([
     'serve',
     '--listen',

@@ -1,4 +1,4 @@
-// Language models by configuration: what an operator sees of them, and that they hold up neither others nor the end of the service.
+// Configured language models: their metrics and logs, and that slow ones delay neither other requests nor a shutdown.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import https from 'node:https';
@@ -21,7 +21,7 @@ const GOOD = JSON.stringify({ question: 'Does it hold?', answer: 'It does.', pro
 let asked = 0;
 const step = (api = s.api, options) => api.post('/v1/research/step', { ticker: `T${asked++}`, task_type: 'tone', k: 0 }, options);
 
-/** How much each sample of /metrics has grown. */
+/** By how much each sample of /metrics grew while `work` ran. */
 async function growth(work) {
   const before = await metricsOf(s.api);
   await work();
@@ -29,7 +29,7 @@ async function growth(work) {
   return (name) => now.get(name) - before.get(name);
 }
 
-test('calls, requests, seconds and tokens are counted by what came of them', async () => {
+test('calls, requests, seconds and tokens are counted by outcome', async () => {
   models.model.reset();
   const grown = await growth(async () => {
     models.model.next(say(GOOD, { tokensIn: 100, tokensOut: 20 }), status(429, { retryAfter: 0 }), status(529), say(GOOD, { tokensIn: 1, tokensOut: 2 }));
@@ -48,18 +48,18 @@ test('calls, requests, seconds and tokens are counted by what came of them', asy
   assert.equal((await metricsOf(s.api)).get('daybook_requests_total{method="POST",route="/v1/research/step",status="502"}'), 1);
 });
 
-test('a failure is in the log with its reason, and neither key nor question is', async () => {
+test('a failure is logged with its reason, without the key or the prompt', async () => {
   models.model.reset();
   models.model.always(status(403, { type: 'permission_error', message: `the key ${models.key} may not` }));
   const answer = await step(s.api, { status: 502 });
   assert.equal(answer.json.detail, 'it answered 403 permission_error');
-  await until(() => /model_failed .*why="it answered 403 permission_error"/.test(s.service.log), 'the log tells of it');
+  await until(() => /model_failed .*why="it answered 403 permission_error"/.test(s.service.log), 'the failure is logged');
   assert.match(s.service.log, new RegExp(`model_failed .*request_id=${answer.json.request_id}`));
   assert.ok(!s.service.log.includes(models.key));
   assert.ok(!s.service.log.includes(models.model.requests[0].body.messages[0].content));
 });
 
-test('the key is in the request alone, and the system prompt is marked for the cache', async () => {
+test('the key appears only in the request, and the system prompt is marked for caching', async () => {
   models.model.reset();
   models.model.always(say(GOOD));
   const { text } = await step(s.api, { status: 201 });
@@ -72,7 +72,7 @@ test('the key is in the request alone, and the system prompt is marked for the c
   assert.ok(!text.includes(models.key) && !(await s.api.get('/metrics')).text.includes(models.key));
 });
 
-test('with two hundred questions in flight everything else is answered, and a stop ends them in order', async () => {
+test('with two hundred model calls in flight other requests are served, and a stop ends the calls cleanly', async () => {
   models.model.reset();
   models.model.always(hang());
   const service = await s.another({ env: { ...env, DAYBOOK_STOP_TIMEOUT_MS: '200' } });
@@ -90,7 +90,7 @@ test('with two hundred questions in flight everything else is answered, and a st
   api.close();
 });
 
-test('a question whose time is up is broken off', async () => {
+test('a model call over its time limit is aborted', async () => {
   models.model.reset();
   models.model.always(hang());
   const service = await s.another({ env: { ...env, DAYBOOK_MODEL_TIMEOUT_MS: '1000' } });
@@ -104,7 +104,7 @@ test('a question whose time is up is broken off', async () => {
 
 const PRICES = '--model-prices must be NAME=INPUT/OUTPUT for each model once, with prices from 0 to 1000000:';
 
-test('settings that make no sense end the start with 1 and one line, without the key', async () => {
+test('invalid settings end the start with exit code 1 and one line, without the key', async () => {
   for (const [changes, line] of [
     [{ DAYBOOK_MODEL_NAME: '' }, '--model-api anthropic needs --model-name, of at most 100 characters'],
     [{ DAYBOOK_MODEL_API: '' }, '--model-url is given without --model-api'],
@@ -134,7 +134,7 @@ test('settings that make no sense end the start with 1 and one line, without the
   }
 });
 
-test('a server is believed only with a certificate that a known authority signed', async () => {
+test('a model server needs a certificate signed by a trusted authority', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'dbk-'));
   const [keyFile, certFile] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   const made = await run('openssl', [

@@ -1,4 +1,4 @@
-// Reads that come at the same time share an execution in the database; each must get its own answer.
+// Concurrent reads share one execution in the database; each must get its own result.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, day } from '../lib/lessons.mjs';
@@ -7,7 +7,7 @@ import { suite } from '../lib/suite.mjs';
 const s = suite();
 const NOBODY = '01890a5d-ac96-774b-bcce-b302099a8057';
 
-test('two hundred reads at once, of things that are there, are not there and were not there yet', async () => {
+test('each of two hundred concurrent reads gets its own result: existing, unknown and not yet existing rows', async () => {
   const lessons = [];
   for (let i = 0; i < 40; i++)
     lessons.push(await create(s.api, { takeaway: `Reading number ${i} "quoted" \\ {braced}, NULL`, at: day(1 + (i % 20)) }));

@@ -1,4 +1,4 @@
-// Reflection without a model: when it is time, what it looks at, what it leaves behind, and what is refused.
+// Reflection with the built-in reflector: when it is due, which trades it covers, what it stores, and which requests are rejected.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deploy, newTick, position } from '../lib/ledger.mjs';
@@ -15,7 +15,7 @@ const s = ledgerSuite();
 const said = ({ outcome, reason }) => [outcome, reason];
 const attempts = async (query) => (await s.api.get(`/v1/reflections${query}`, { status: 200 })).json;
 
-test('the first reflection makes the active note, by what is built in', async () => {
+test('the first reflection creates the active note with the built-in reflector', async () => {
   const { id, skill_id, version } = await traded(s.api, 4);
   const answer = await reflect(s.api, id);
   const { note, reflection_id, ...rest } = answer;
@@ -86,7 +86,7 @@ test('the first reflection makes the active note, by what is built in', async ()
   );
 });
 
-test('per_n_trades: due when n trades were closed since the last one that the note has seen', async () => {
+test('per_n_trades: due after n trades closed since the last one in the note', async () => {
   const { id } = await traded(s.api, 2);
   const early = await reflect(s.api, id);
   assert.deepEqual(said(early), ['skipped', 'not_due']);
@@ -112,7 +112,7 @@ test('per_n_trades: due when n trades were closed since the last one that the no
   );
 });
 
-test('daily: due on another UTC day than the note, when a trade was closed since', async () => {
+test('daily: due on a UTC day after the note, if a trade was closed since', async () => {
   const { id } = await traded(s.api, 3, { reflection: { cadence: 'daily' } });
   assert.deepEqual(said(await reflect(s.api, id)), ['ran', null]);
   await trade(s.api, id, 3, 4);
@@ -126,7 +126,7 @@ test('daily: due on another UTC day than the note, when a trade was closed since
   assert.deepEqual([...said(nothing), nothing.detail], ['skipped', 'not_due', 'no trade was closed since the last note']);
 });
 
-test('off: only when it is forced; without a closed trade not even then', async () => {
+test('off: runs only when forced; without a closed trade not even then', async () => {
   const { id } = await traded(s.api, 0, { reflection: { cadence: 'off' } });
   assert.deepEqual(said(await reflect(s.api, id)), ['skipped', 'cadence_off']);
   assert.deepEqual(said(await reflect(s.api, id, { force: true })), ['skipped', 'no_trades']);
@@ -141,13 +141,13 @@ test('off: only when it is forced; without a closed trade not even then', async 
   assert.deepEqual((await notesOf(s.query, id)).map((n) => n.status), ['superseded', 'active']);
 });
 
-test('what is skipped waits for no connection that long statements have taken', async () => {
+test('a skipped reflection does not wait for connections that long statements occupy', async () => {
   const { id } = await traded(s.api, 1);
   const busy = await s.another({ args: ['--loops', '1', '--write-connections', '1', '--slow-connections', '1'] });
   const api = makeClient(busy.base);
   const long = () => api.get('/v1/lessons/export?format=jsonl');
   try {
-    // A connection that begins while the table is locked would wait for it: so each is used before.
+    // A connection opened while the table is locked would wait for the lock, so every connection is opened before.
     await long();
     assert.deepEqual(said(await reflect(api, id)), ['skipped', 'not_due']);
     const exported = await whileLocked(s.cluster, s.database, async (unlock) => {
@@ -165,7 +165,7 @@ test('what is skipped waits for no connection that long statements have taken', 
   assert.equal((await attempts(`?deployment_id=${id}`)).items.length, 2);
 });
 
-test('as_of: only trades that were closed by then count; before the active note it is refused', async () => {
+test('as_of: only trades closed by then count; an instant before the active note is rejected', async () => {
   const { id } = await traded(s.api, 8);
   const past = await reflect(s.api, id, { as_of: entryOf(3) });
   assert.deepEqual([past.outcome, past.as_of, past.trades_considered, past.window_end], ['ran', entryOf(3), 3, exitOf(2)]);
@@ -181,7 +181,7 @@ test('as_of: only trades that were closed by then count; before the active note 
   assert.deepEqual([newest.trades_considered, newest.window_start, newest.window_end], [2, entryOf(6), exitOf(7)]);
 });
 
-test('suppress leaves slots out of the note, which has another hash', async () => {
+test('suppress omits slots from the note and changes its hash', async () => {
   const { id } = await traded(s.api, 3);
   const whole = await reflect(s.api, id);
   const part = await reflect(s.api, id, { force: true, suppress: ['regime_fit', 'sizing'] });
@@ -192,7 +192,7 @@ test('suppress leaves slots out of the note, which has another hash', async () =
   assert.deepEqual((await attempts(`?deployment_id=${id}`)).items[0].suppressed, ['sizing', 'regime_fit']);
 });
 
-test('dry_run shows the prompt, and leaves nothing behind', async () => {
+test('dry_run returns the prompt and stores nothing', async () => {
   const { id } = await traded(s.api, 2);
   const before = await reflectionsOf(s.query);
   const dry = await reflect(s.api, id, { dry_run: true, suppress: ['sizing'] });
@@ -224,7 +224,7 @@ test('dry_run shows the prompt, and leaves nothing behind', async () => {
   assert.equal(await reflectionsOf(s.query), before);
 });
 
-test('what is not a reflection is refused by name, and nothing is stored', async () => {
+test('an invalid request is rejected by name, and nothing is stored', async () => {
   const { id } = await traded(s.api, 3);
   const before = await reflectionsOf(s.query);
   const refused = async (body, ...expected) => assert.deepEqual(faults(await s.api.post(reflectPath(id), body, { status: 422 })), expected);
@@ -241,7 +241,7 @@ test('what is not a reflection is refused by name, and nothing is stored', async
   assert.equal((await s.api('POST', reflectPath(id), { status: 200 })).json.outcome, 'ran', 'no body is an empty one');
 });
 
-test('the attempts are listed newest first, by deployment and outcome, page by page, as of an instant', async () => {
+test('attempts are listed newest first, filtered by deployment and outcome, page by page, as of an instant', async () => {
   const { id } = await traded(s.api, 6);
   for (const [as_of, outcome] of [[exitOf(0), 'skipped'], [exitOf(2), 'ran'], [exitOf(3), 'skipped'], [exitOf(5), 'ran']])
     assert.equal((await reflect(s.api, id, { as_of })).outcome, outcome);
@@ -261,7 +261,7 @@ test('the attempts are listed newest first, by deployment and outcome, page by p
   assert.deepEqual(faults(await s.api.get('/v1/reflections?outcome=dry_run', { status: 422 })), ['outcome: not_a_choice']);
 });
 
-test('each outcome is counted', async () => {
+test('metrics count each outcome', async () => {
   const { id } = await traded(s.api, 3);
   const label = (outcome, reason) => `daybook_reflections_total{outcome="${outcome}",reason="${reason}"}`;
   const before = await metricsOf(s.api);
@@ -273,7 +273,7 @@ test('each outcome is counted', async () => {
     assert.equal(after.get(name) - before.get(name), more, name);
 });
 
-test('the same Idempotency-Key reflects once, and answers as the first time', async () => {
+test('the same Idempotency-Key reflects once and replays the response', async () => {
   const { id } = await traded(s.api, 3);
   const headers = { 'idempotency-key': `reflect-${id}` };
   const first = await s.api.post(reflectPath(id), { force: true }, { status: 200, headers });
@@ -285,7 +285,7 @@ test('the same Idempotency-Key reflects once, and answers as the first time', as
   assert.equal(other.json.code, 'idempotency_conflict');
 });
 
-test('a deployment that is deleted takes its attempts along', async () => {
+test('deleting a deployment deletes its attempts', async () => {
   const { id } = await traded(s.api, 3);
   await reflect(s.api, id);
   await s.api('DELETE', `/v1/deployments/${id}`, { status: 204 });
@@ -293,11 +293,11 @@ test('a deployment that is deleted takes its attempts along', async () => {
   await s.api.post(reflectPath(id), {}, { status: 404 });
 });
 
-test('reflecting needs the role agent, looking at attempts the role reader; each owner sees its own', async () => {
+test('reflecting needs role agent, listing attempts role reader; each owner sees only its own', async () => {
   const database = await s.cluster.createDatabase();
   const url = s.cluster.url(database);
   const service = await startService(url);
-  await service.stop(); // it has made the tables
+  await service.stop(); // it has created the tables
   const [ann, bob, reader, researcher] = [
     await createKey(url, 'ann', 'agent'),
     await createKey(url, 'bob', 'agent'),
@@ -321,7 +321,7 @@ test('reflecting needs the role agent, looking at attempts the role reader; each
   }
 });
 
-test('the same backtest again gives the same bytes, also where one tick opens and closes several trades', async () => {
+test('a repeated backtest yields the same bytes, also when one tick opens and closes several trades', async () => {
   const { skill_id, version } = await traded(s.api, 0);
   const symbols = ['E', 'B', 'D', 'A', 'C', 'F'];
   const hours = Array.from({ length: 20 }, (_, n) => n);

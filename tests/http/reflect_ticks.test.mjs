@@ -1,4 +1,4 @@
-// Ticks and lessons: a tick that says that a reflection is due may have it done, and each trade knows the lessons that it was opened under.
+// Ticks and lessons: a tick may trigger the reflection that is due, and each trade stores the hash of the lessons it was opened under.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -9,8 +9,8 @@ import { entryOf, exitOf, NONE_STORED, notesOf, noteText, reflect, ticksOf, trad
 import { addNote, bytesOf, ledgerSuite } from '../lib/ticks.mjs';
 
 const models = await startModelServer();
-let plain; // a service on the same database that has no model
-let impatient; // and one that waits for its model for a short time only
+let plain; // a service on the same database without a model
+let impatient; // and one with a short model timeout
 const services = [];
 const s = ledgerSuite({
   env: { ...models.modelEnv('anthropic'), DAYBOOK_LOOPS: '1' },
@@ -37,7 +37,7 @@ async function nearlyDue(options) {
   return { id, exit };
 }
 
-test('a tick that is due is followed by the reflection, as of the tick', async () => {
+test('a tick that makes a reflection due triggers it, as of the tick', async () => {
   const { id } = await traded(plain, 2);
   const [entry, exit] = ticksOf(2);
   const opened = await post(plain, id, entry);
@@ -50,7 +50,7 @@ test('a tick that is due is followed by the reflection, as of the tick', async (
   assert.deepEqual(kept, { ...closed, replayed: true }, 'without the parameter the answer is what it was');
 });
 
-test('a tick that comes again is answered again, and its reflection is not done twice', async () => {
+test('a replayed tick gets the same response, and its reflection does not run twice', async () => {
   const { id, exit } = await nearlyDue();
   const first = await post(plain, id, exit);
   assert.equal(first.reflection.outcome, 'ran');
@@ -63,7 +63,7 @@ test('a tick that comes again is answered again, and its reflection is not done 
   assert.deepEqual([late.replayed, late.reflection.outcome, late.reflection.reason], [true, 'skipped', 'time_order'], 'there is a later note by now');
 });
 
-test('a tick that was stored without its reflection gets it when it comes again', async () => {
+test('a tick stored without its reflection triggers it on retry', async () => {
   const { id, exit } = await nearlyDue();
   const first = (await plain.post(path(id, ''), exit, { status: 200 })).json;
   assert.deepEqual([first.reflection_due, 'reflection' in first], [true, false]);
@@ -71,7 +71,7 @@ test('a tick that was stored without its reflection gets it when it comes again'
   assert.deepEqual([again.replayed, again.reflection.outcome], [true, 'ran']);
 });
 
-test('a model that fails does not hide the tick', async () => {
+test('a failing model does not hide the stored tick', async () => {
   for (const [behaviour, reason, api] of [
     [status(400), 'model_failed', s.api],
     [hang(), 'model_timeout', impatient],
@@ -89,7 +89,7 @@ test('a model that fails does not hide the tick', async () => {
   }
 });
 
-test('daily: a model that fails is asked once an hour, not by each tick of the day; forced it is asked at once', async () => {
+test('daily: a failing model is retried once an hour, not on each tick; with force it is retried immediately', async () => {
   const { id } = await traded(plain, 2, { reflection: { cadence: 'daily' } });
   const at = (minutes, seconds = 0) => new Date(Date.UTC(2026, 5, 2, 23, minutes, seconds)).toISOString().replace('.000', '');
   const outcomes = async (minutes, seconds) => {
@@ -113,14 +113,14 @@ test('daily: a model that fails is asked once an hour, not by each tick of the d
   assert.deepEqual(await outcomes(151), [true, 'ran', null, 4]);
 });
 
-test('per_n_trades: a reflection that failed can be tried again at once', async () => {
+test('per_n_trades: a failed reflection can be retried immediately', async () => {
   const { id } = await traded(plain, 3);
   models.model.reset();
   models.model.next(say('not a note'), say(noteText()));
   assert.deepEqual([(await reflect(s.api, id)).outcome, (await reflect(s.api, id)).outcome], ['rejected', 'ran']);
 });
 
-test('another reflection that runs, or a note of a later time, is told beside the tick', async () => {
+test('a concurrent reflection or a later note is reported beside the tick', async () => {
   const { id, exit } = await nearlyDue();
   models.model.reset();
   models.model.next(hang());
@@ -138,12 +138,12 @@ test('another reflection that runs, or a note of a later time, is told beside th
   assert.deepEqual([late.replayed, late.reflection.outcome, late.reflection.reason], [false, 'skipped', 'time_order']);
 });
 
-test('a reflection that cannot be stored is told beside the tick, which is', async () => {
+test('a reflection that cannot be stored is reported beside the tick, which is stored', async () => {
   const { id, exit } = await nearlyDue();
   const slow = await s.another({ env: {}, args: ['--request-timeout-ms', '1500', '--loops', '1', '--write-connections', '1', '--slow-connections', '1'] });
   const api = makeClient(slow.base);
   try {
-    // A connection that begins while the table is locked would wait for it with all its statements: so each is used before.
+    // A connection opened while the table is locked would wait for the lock, so every connection is opened before.
     await reflect(api, (await traded(api, 3)).id);
     await whileHeld(s.cluster, s.database, NONE_STORED, async () => {
       const answer = await post(api, id, exit);
@@ -158,7 +158,7 @@ test('a reflection that cannot be stored is told beside the tick, which is', asy
   }
 });
 
-test('the same Idempotency-Key answers tick and reflection as the first time', async () => {
+test('the same Idempotency-Key replays the tick and its reflection', async () => {
   const { id, exit } = await nearlyDue();
   const headers = { 'idempotency-key': `tick-${id}` };
   models.model.reset();
@@ -170,7 +170,7 @@ test('the same Idempotency-Key answers tick and reflection as the first time', a
   assert.equal((await s.api.post(path(id, ''), exit, { status: 409, headers })).json.code, 'idempotency_conflict', 'it is another request');
 });
 
-test('a reflection that came to no outcome is not kept for the Idempotency-Key: the same request reflects', async () => {
+test('a reflection without an outcome is not stored for the Idempotency-Key: the same request reflects', async () => {
   const stopping = async ({ id, exit, headers }) => {
     const service = await s.another({ env: { ...models.modelEnv('anthropic'), DAYBOOK_LOOPS: '1', DAYBOOK_STOP_TIMEOUT_MS: '300' } });
     const api = makeClient(service.base);
@@ -207,7 +207,7 @@ test('a reflection that came to no outcome is not kept for the Idempotency-Key: 
   }
 });
 
-test('what is no tick, or no way to reflect, is refused and stores nothing', async () => {
+test('an invalid tick or reflect option is rejected and stores nothing', async () => {
   const { id, exit } = await nearlyDue();
   const before = await bytesOf(s.query, id);
   assert.deepEqual(faults(await plain.post(path(id, '?reflect=always'), exit, { status: 422 })), ['reflect: not_a_choice']);
@@ -224,9 +224,9 @@ test('what is no tick, or no way to reflect, is refused and stores nothing', asy
   assert.equal(await bytesOf(s.query, id), before);
 });
 
-// ---- which lessons a trade was opened under ----
+// ---- the lessons a trade was opened under ----
 
-/** Opens a trade and gives the hash that it was stamped with. */
+/** Opens a trade and returns its lessons hash. */
 async function stamped(id, n, more = {}) {
   const [entry, exit] = ticksOf(n);
   const { ops } = (await plain.post(path(id, ''), { ...entry, ...more }, { status: 200 })).json;
@@ -234,7 +234,7 @@ async function stamped(id, n, more = {}) {
   return ops.find((op) => op.op === 'open_trade').entry_lessons_hash;
 }
 
-test('a trade has the hash of the note that was active when it was opened', async () => {
+test('a trade has the hash of the note that was active at its entry', async () => {
   const { id } = await traded(plain, 3);
   const { note } = await reflect(plain, id);
   assert.equal(await stamped(id, 3), note.content_hash);
@@ -244,7 +244,7 @@ test('a trade has the hash of the note that was active when it was opened', asyn
   assert.deepEqual(hashes, [null, null, null, note.content_hash, ablated.note.content_hash]);
 });
 
-test('the tick may say which lessons the agent really had', async () => {
+test('a tick may name the lessons the agent actually used', async () => {
   const { id } = await traded(plain, 3);
   await reflect(plain, id);
   const lessons_hash = 'abcdef0123456789';
@@ -259,7 +259,7 @@ test('the tick may say which lessons the agent really had', async () => {
     assert.equal((await plain.post(path(id, ''), { ...entry, ...other }, { status: 409 })).json.code, 'tick_conflict');
 });
 
-test('without memory no reflection is due, and none runs unless it is forced', async () => {
+test('with memory disabled no reflection is due, and none runs unless forced', async () => {
   const { id } = await traded(plain, 2, { memory: { enabled: false, reflection: { cadence: 'per_n_trades', every_n_trades: 1 } } });
   const [entry, exit] = ticksOf(2);
   await plain.post(path(id, ''), entry, { status: 200 });
@@ -270,7 +270,7 @@ test('without memory no reflection is due, and none runs unless it is forced', a
   assert.equal((await reflect(plain, id, { force: true })).outcome, 'ran');
 });
 
-test("a deployment without a note of its own has its skill's; without memory it has none", async () => {
+test("a deployment without its own note uses its skill's; with memory disabled it uses none", async () => {
   const HASH = 'aaaabbbbccccdddd';
   const addShared = (skill_id, at) =>
     s.query(
@@ -295,7 +295,7 @@ test("a deployment without a note of its own has its skill's; without memory it 
   assert.equal(await stamped(blind.id, 4), null, 'it is shown no lessons, so it has none');
 });
 
-test('many ticks in one body are stamped one by one', async () => {
+test('each tick of a bulk body gets its own lessons hash', async () => {
   const { id } = await traded(plain, 3);
   const { note } = await reflect(plain, id);
   const ticks = [newTick(entryOf(3), { positions: [position('BTC', 100)] }), newTick(exitOf(3), { positions: [position('BTC', 100), position('ETH', 50)], lessons_hash: 'abcdef0123456789' })];

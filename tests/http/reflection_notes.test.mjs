@@ -1,4 +1,4 @@
-// Reflection notes: their history, what changed from one to the next, what was known at an instant, and the promotion to a skill.
+// Reflection notes: history, differences between notes, point-in-time reads, and promotion to a skill.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -18,7 +18,7 @@ const promote = (id, body = {}, options = { status: 201 }) => s.api.post(`/v1/re
 const versionOf = async (id) => (await s.query('select skill_id, version from daybook.deployments where id = $1', [id]))[0];
 const UNCHANGED = { added: [], removed: [], kept: 0 };
 
-test('a note is given whole, with what changed against the one before it', async () => {
+test('a note is returned in full, with its changes against the previous one', async () => {
   const id = await rows.deployment();
   const { skill_id } = await versionOf(id);
   const first = await note(id, { generated_at: at(10), text: noteText({ sizing: ['Small wins (n=20).', 'Large loses (n=21).'], regime_fit: ['Chop loses (n=9).'] }) });
@@ -69,7 +69,7 @@ test('a note is given whole, with what changed against the one before it', async
   assert.deepEqual(diff.sizing, { added: ['Small wins (n=20).', 'Large loses (n=21).'], removed: [], kept: 0 }, 'without one before it all is new');
 });
 
-test('as_of shows a note as it was then, and none that came later', async () => {
+test('as_of shows a note as it was then, and no later note', async () => {
   const id = await rows.deployment();
   const first = await note(id, { generated_at: at(10) });
   const second = await note(id, { generated_at: at(20) });
@@ -122,7 +122,7 @@ test('the list is newest first, page by page, and filters combine', async () => 
     }
 });
 
-test('the list says what changed where it is asked to', async () => {
+test('the list includes the changes on request', async () => {
   const id = await rows.deployment();
   const first = await note(id, { generated_at: at(10), text: noteText({ sizing: ['One.'] }) });
   await note(id, { generated_at: at(20), text: noteText({ sizing: ['One.', 'Two.'] }) });
@@ -134,7 +134,7 @@ test('the list says what changed where it is asked to', async () => {
   assert.deepEqual(await list(`?deployment_id=${id}&diff=true`), { items: [await get(plain.items[0].id), await get(first)], next_cursor: null });
 });
 
-test('a note that was promoted is the skill\'s: a copy, that says what it is from', async () => {
+test('promoting a note copies it to the skill, and the copy names its origin', async () => {
   const id = await rows.deployment();
   const text = noteText({ exit_timing: ['Exits kept 0.4 of MFE (n=30).'] });
   const own = await note(id, { generated_at: at(10), text, window_start: at(0), window_end: at(9), trades_considered: 30, cost_usd: '0.5', suppressed: ['sizing'] });
@@ -157,7 +157,7 @@ test('a note that was promoted is the skill\'s: a copy, that says what it is fro
   assert.deepEqual([again.promoted_from, again.previous_id], [own, next.id], 'a superseded note can be promoted, and again');
 });
 
-test('without a time a promotion is of the deployment\'s now, where the next read sees it', async () => {
+test('a promotion defaults to the current time of the deployment, so the next read sees it', async () => {
   const sim = await rows.deployment();
   const own = await note(sim, { generated_at: at(10) });
   await rows.tick(sim, at(12));
@@ -172,7 +172,7 @@ test('without a time a promotion is of the deployment\'s now, where the next rea
   assert.equal(Date.parse((await promote(later, undefined)).json.generated_at), Date.parse(ahead), 'never before what it follows');
 });
 
-test('what the skill has already is answered as it is and changes nothing', async () => {
+test('promoting the note that the skill already has changes nothing', async () => {
   const id = await rows.deployment();
   const text = noteText({ sizing: ['The same.'] });
   const own = await note(id, { generated_at: at(10), text });
@@ -184,7 +184,7 @@ test('what the skill has already is answered as it is and changes nothing', asyn
   assert.equal((await list(`?skill_id=${(await versionOf(id)).skill_id}&scope=skill`)).items.length, 1);
 });
 
-test('promotions that cannot be are refused by name, and nothing is stored', async () => {
+test('invalid promotions are rejected by name, and nothing is stored', async () => {
   const id = await rows.deployment();
   const own = await note(id, { generated_at: at(10) });
   const early = await promote(own, { at: at(9) }, { status: 409 });
@@ -203,7 +203,7 @@ test('promotions that cannot be are refused by name, and nothing is stored', asy
   assert.deepEqual(await ids(`?skill_id=${(await versionOf(id)).skill_id}&scope=skill`), [skill.id]);
 });
 
-test('promotions at once follow each other: one is active in the end and each has its answer', async () => {
+test('concurrent promotions are serialized: each gets a response, and one is active in the end', async () => {
   const id = await rows.deployment();
   const { skill_id } = await versionOf(id);
   const notes = [];
@@ -235,7 +235,7 @@ test('promotions at once follow each other: one is active in the end and each ha
   }
 });
 
-test('a promotion that is repeated with its key is the first answer again', async () => {
+test('a promotion retried with its Idempotency-Key replays the first response', async () => {
   const id = await rows.deployment();
   const [one, two] = [await note(id, { generated_at: at(1) }), await note(id, { generated_at: at(2) })];
   const options = { status: 201, headers: { 'idempotency-key': 'promote-1' } };
@@ -247,7 +247,7 @@ test('a promotion that is repeated with its key is the first answer again', asyn
   assert.equal((await list(`?skill_id=${(await versionOf(id)).skill_id}&scope=skill`)).items.length, 2);
 });
 
-test('bad queries are refused by name', async () => {
+test('invalid queries are rejected by name', async () => {
   const answer = await s.api.get('/v1/reflection_notes?deployment_id=7&status=gone&scope=all&since=noon&diff=perhaps&limit=0&skill_id=%20&more=1', { status: 422 });
   assert.deepEqual(faults(answer), [
     'deployment_id: invalid_uuid',
@@ -262,13 +262,13 @@ test('bad queries are refused by name', async () => {
   await s.api.get(`/v1/reflection_notes/${UNKNOWN_ID}`, { status: 404 });
 });
 
-test('another owner sees none of it and promotes none of it, a reader of the owner reads all of it', async () => {
+test('another owner can neither see nor promote notes, a reader of the same owner reads all of them', async () => {
   const owner = 'desk-1';
   const id = await rows.deployment({ owner });
   const own = await note(id, { owner });
   const paths = [`/v1/reflection_notes/${own}`, `/v1/deployments/${id}/lessons_segment`];
   const keys = [await createKey(s.url, owner, 'reader'), await createKey(s.url, owner, 'agent'), await createKey(s.url, 'desk-2', 'admin')];
-  const service = await s.another(); // which knows from its start that a key is needed
+  const service = await s.another(); // it starts with a key in the table, so it requires one
   const anonymous = makeClient(service.base);
   const [reader, agent, theirs] = keys.map(({ key }) => anonymous.as(key));
   after(async () => {

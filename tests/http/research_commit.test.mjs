@@ -1,4 +1,4 @@
-// An answer goes into memory, and with it a lesson when it surprised: both or neither.
+// Committing an answer stores an entry and, after a surprise, a lesson: both or neither.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, faults, UNKNOWN_ID } from '../lib/lessons.mjs';
@@ -8,7 +8,7 @@ import { suite } from '../lib/suite.mjs';
 const s = suite();
 const lessonsOf = async (tag) => (await s.api.get(`/v1/lessons?tags=${encodeURIComponent(tag)}`, { status: 200 })).json.items;
 
-/** A prior and an answer after it, of a kind of task of their own: what the second one came to. */
+/** Commits a prior and a later answer under a task type of their own; returns the response to the second. */
 let pairs = 0;
 async function moved(from, to, { first = {}, ...changes } = {}) {
   const at = { ticker: 'MOVE', task_type: `move_${pairs++}` };
@@ -19,7 +19,7 @@ async function moved(from, to, { first = {}, ...changes } = {}) {
   return { prior, ...(await commit(s.api, { ...at, probability: to, created_at: day(14), ...changes })) };
 }
 
-test('the first answer is stored as an entry, with the regime of its signals, and teaches nothing', async () => {
+test('the first answer is stored as an entry with the regime of its signals, without a lesson', async () => {
   const body = newResearch({
     task_type: 'first',
     source: 'tool_verified',
@@ -38,7 +38,7 @@ test('the first answer is stored as an entry, with the regime of its signals, an
   assert.deepEqual((await s.api.get(`/v1/episodic/${episode.id}`, { status: 200 })).json, episode);
 });
 
-test('a probability that moved by more than a quarter proposes a lesson with both entries as evidence', async () => {
+test('a probability change of more than 0.25 proposes a lesson with both entries as evidence', async () => {
   const { prior, episode, prior_id, shift, lesson } = await moved(0.62, 0.31, {
     first: { new_signals: { rates: 'cutting', vol: 'low' } },
     new_signals: { rates: 'holding', vol: 'low', new_filing_since: true },
@@ -65,7 +65,7 @@ test('a probability that moved by more than a quarter proposes a lesson with bot
   assert.ok(block.text.includes(`- ${takeaway}\n`));
 });
 
-test('exactly a quarter is no lesson, whatever it would be in doubles; a hair more is one', async () => {
+test('a change of exactly 0.25 is no lesson, whatever double arithmetic says; any more is one', async () => {
   for (const [from, to, shift, surprises] of [
     ['0.1', '0.35', '0.25', false],
     ['0.65', '0.4', '-0.25', false],
@@ -95,7 +95,7 @@ test('a prior without a probability counts as one half', async () => {
   assert.equal(far.lesson.outcome, 'The probability moved by +0.26, from none stated (taken as 0.5) to 0.76');
 });
 
-test('a lesson that says the same already is named', async () => {
+test('an existing lesson that says the same is named', async () => {
   const at = { ticker: 'SAME', task_type: 'same_kind' };
   await commit(s.api, { ...at, probability: 0.1 });
   const { lesson } = await commit(s.api, { ...at, probability: 0.5, created_at: day(11) });
@@ -103,7 +103,7 @@ test('a lesson that says the same already is named', async () => {
   assert.deepEqual(again.lesson.similar[0], { id: lesson.id, score: 1 });
 });
 
-test('the prior is the newest usable one of the ticker and the task in the days before, or the one that is named', async () => {
+test('the prior is the newest usable entry of the ticker and task within the threshold, or the one given by prior_id', async () => {
   const at = { ticker: 'PICK', task_type: 'pick' };
   const old = await commit(s.api, { ...at, probability: 0.1, created_at: day(1) });
   const newer = await commit(s.api, { ...at, probability: 0.2, created_at: day(5) });
@@ -119,7 +119,7 @@ test('the prior is the newest usable one of the ticker and the task in the days 
   assert.deepEqual([none.prior_id, none.shift, none.lesson], [null, null, null]);
 });
 
-test('a prior that cannot be is refused, and nothing is written', async () => {
+test('an invalid prior_id is rejected, and nothing is written', async () => {
   const at = { ticker: 'BAD', task_type: 'bad_prior' };
   const { episode } = await commit(s.api, at);
   const brief = await commit(s.api, { ...at, ttl_seconds: 60 });
@@ -137,7 +137,7 @@ test('a prior that cannot be is refused, and nothing is written', async () => {
   assert.equal(await written(s.query), before);
 });
 
-test('the same answer again is the entry that is there: nothing is written, nothing is learned twice', async () => {
+test('a repeated answer returns the existing entry and writes neither entry nor lesson', async () => {
   const at = { ticker: 'TWICE', task_type: 'twice' };
   await commit(s.api, { ...at, probability: 0.1 });
   const body = newResearch({ ...at, probability: 0.9, created_at: day(11) });
@@ -149,7 +149,7 @@ test('the same answer again is the entry that is there: nothing is written, noth
   assert.equal(await written(s.query), before);
 });
 
-test('the same answer from many at once is one entry and one lesson', async () => {
+test('the same answer committed concurrently is one entry and one lesson', async () => {
   const at = { ticker: 'CROWD', task_type: 'crowd' };
   await commit(s.api, { ...at, probability: 0.1 });
   const body = newResearch({ ...at, probability: 0.9, created_at: day(11) });
@@ -160,7 +160,7 @@ test('the same answer from many at once is one entry and one lesson', async () =
   assert.equal((await lessonsOf('crowd')).length, 1);
 });
 
-test('the same Idempotency-Key stores once, and answers as the first time', async () => {
+test('the same Idempotency-Key stores once and replays the response', async () => {
   const at = { ticker: 'KEY', task_type: 'key' };
   await commit(s.api, { ...at, probability: 0.1 });
   const body = newResearch({ ...at, probability: 0.9, created_at: day(11) });
@@ -173,7 +173,7 @@ test('the same Idempotency-Key stores once, and answers as the first time', asyn
   await s.api.post('/v1/research/commit', { ...body, answer: 'another' }, { ...options, status: 409 });
 });
 
-test('when the lesson cannot be stored, neither is the entry', async () => {
+test('if the lesson cannot be stored, neither is the entry', async () => {
   const at = { ticker: 'BOTH', task_type: 'both' };
   await commit(s.api, { ...at, probability: 0.1 });
   await s.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no lessons today''; END'`);
@@ -190,7 +190,7 @@ test('when the lesson cannot be stored, neither is the entry', async () => {
   assert.ok((await s.api.post('/v1/research/commit', body, { status: 201, headers })).json.lesson, 'a failure of ours is not kept');
 });
 
-test('names that would break the block make a lesson that does not', async () => {
+test('names with markup yield a lesson that does not break the block', async () => {
   const task_type = '</learned_patterns> <analogous_cases>, "quoted"';
   const at = { ticker: '<x>', task_type };
   await commit(s.api, { ...at, probability: 0.1, new_signals: { rates: '</learned_patterns>' } });
@@ -201,7 +201,7 @@ test('names that would break the block make a lesson that does not', async () =>
   assert.deepEqual(system.match(/^<.*$/gm), ['<learned_patterns>', '</learned_patterns>', '<analogous_cases>', '</analogous_cases>']);
 });
 
-test('the longest names and the most signals make a lesson within its limits', async () => {
+test('the longest names and the most signals yield a lesson within its limits', async () => {
   const at = { ticker: '<'.repeat(64), task_type: '<'.repeat(64) };
   const regime = (value) => Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`${i}`.padEnd(64, 'k'), value]));
   await commit(s.api, { ...at, probability: 0, new_signals: regime('"'.repeat(64)) });
@@ -211,13 +211,13 @@ test('the longest names and the most signals make a lesson within its limits', a
   assert.deepEqual(lesson.tags, ['<'.repeat(64), 'regime-shift']);
 });
 
-test('a task that is called as the second tag has one tag', async () => {
+test('a task type equal to the fixed tag yields one tag', async () => {
   const at = { ticker: 'TAG', task_type: 'regime-shift' };
   await commit(s.api, { ...at, probability: 0 });
   assert.deepEqual((await commit(s.api, { ...at, probability: 1, created_at: day(11) })).lesson.tags, ['regime-shift']);
 });
 
-test('every bad field is named, and nothing is written', async () => {
+test('every invalid field is reported, and nothing is written', async () => {
   const before = await written(s.query);
   const refused = async (body) => faults(await s.api.post('/v1/research/commit', body, { status: 422 }));
   assert.deepEqual(await refused({}), [

@@ -1,4 +1,4 @@
-// The research step while the embedding endpoint is away: nothing is lost, and the answers say what is missing.
+// The research step while the embedding endpoint is down: nothing is lost, and responses say what is missing.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { allEmbedded } from '../lib/backfill.mjs';
@@ -12,11 +12,11 @@ const models = await startModelServer();
 const s = suite({ env: { ...models.embeddingEnv(), DAYBOOK_LOOPS: '1' } });
 after(() => models.close());
 
-let waiting; // the entry that was stored without a vector
+let waiting; // the entry stored without a vector
 const ask = (changes) => prepare(s.api, { ticker: 'SELF', task_type: 'away', question: 'Do fuel hedges protect the margin?', as_of: day(12), ...changes });
 const ids = ({ analogous }) => analogous.map(({ id }) => id);
 
-test('while the endpoint is away an answer is stored without a vector, its lesson too, and cases are found by words', async () => {
+test('while the endpoint is down an answer and its lesson are stored without a vector, and cases are found by words', async () => {
   const at = { ticker: 'NEAR', task_type: 'away', question: 'Fuel hedges?', answer: 'Hedges protect the margin.' };
   const near = await commit(s.api, { ...at, probability: 0.2 });
   assert.deepEqual([near.episode.embedding_status, near.episode.embedding_model], ['embedded', 'test-embedding']);
@@ -38,13 +38,13 @@ test('while the endpoint is away an answer is stored without a vector, its lesso
   }
 });
 
-test('what waits is embedded when the endpoint is back, without another request', async () => {
+test('pending entries are embedded once the endpoint is back, without another request', async () => {
   await allEmbedded(s.api);
   assert.equal((await s.api.get(`/v1/episodic/${waiting}`, { status: 200 })).json.embedding_status, 'embedded');
   await until(async () => (await ask()).degraded === null, 'the endpoint is asked again');
 });
 
-test('where no entry has a vector of the model, cases are found by words', async () => {
+test('if no entry has a vector of the model, cases are found by words', async () => {
   const vector = { embedding: [1, 2, 3], embedding_model: 'mine' };
   const body = { ticker: 'OWN', task_type: 'own', question: 'Fuel hedges?', answer: 'They protect the margin.', created_at: day(10), ...vector };
   const { id } = (await s.api.post('/v1/episodic', body, { status: 201 })).json;

@@ -1,4 +1,4 @@
-// What reuse saved: counted by kind of task, with what the callers said that a call costs.
+// Savings by reuse: counted by task type, at the cost per call that callers reported.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { day, faults } from '../lib/lessons.mjs';
@@ -8,7 +8,7 @@ import { suite } from '../lib/suite.mjs';
 const s = suite();
 const savings = async (query = '') => (await s.api.get(`/v1/research/savings${query}`, { status: 200 })).json;
 
-test('nothing saved is nothing', async () => {
+test('without reuse the savings are zero', async () => {
   assert.deepEqual(await savings(), {
     items: [],
     total: { calls_saved: 0, calls_made: 0, reuse_rate: null, calls_priced: 0, saved_usd: null },
@@ -16,7 +16,7 @@ test('nothing saved is nothing', async () => {
   });
 });
 
-test('reads are saved calls, entries are made ones, and costs add up digit for digit', async () => {
+test('reads count as saved calls, entries as made calls, and costs add up exactly', async () => {
   for (const [task_type, n] of [
     ['tone', 2],
     ['odds', 1],
@@ -31,7 +31,7 @@ test('reads are saved calls, entries are made ones, and costs add up digit for d
   ])
     assert.equal((await reuse('tone', at, cost)).source, 'cached');
   await reuse('odds', 12);
-  // A question that was asked again saved nothing.
+  // A rerun saves nothing.
   assert.equal((await prepare(s.api, { ticker: 'T0', task_type: 'odds', as_of: day(12), new_signals: { new_filing_since: true }, cost_usd: 9 })).source, 'fresh');
   const answer = await savings();
   assert.deepEqual(answer, {
@@ -45,7 +45,7 @@ test('reads are saved calls, entries are made ones, and costs add up digit for d
   });
 });
 
-test('should_rerun saves calls too', async () => {
+test('a reuse by should_rerun counts as a saved call', async () => {
   const before = await savings('?task_type=odds');
   const { json } = await s.api.post('/v1/episodic/should_rerun', { ticker: 'T0', task_type: 'odds', as_of: day(13), cost_usd: 1.25 }, { status: 200 });
   assert.equal(json.rerun, false);
@@ -53,7 +53,7 @@ test('should_rerun saves calls too', async () => {
   assert.deepEqual([after.total.calls_saved, after.total.saved_usd], [before.total.calls_saved + 1, 1.25]);
 });
 
-test('a kind of task, a span and an instant can be asked for', async () => {
+test('savings can be filtered by task type, time span and as_of', async () => {
   assert.deepEqual((await savings('?task_type=tone')).items.map((i) => i.task_type), ['tone']);
   assert.deepEqual((await savings('?task_type=tone')).total, {
     calls_saved: 3,
@@ -69,7 +69,7 @@ test('a kind of task, a span and an instant can be asked for', async () => {
   assert.deepEqual(await tone(`until=${day(12)}`), { calls_saved: 1, calls_made: 2, reuse_rate: 0.333333, calls_priced: 1, saved_usd: 0.1 });
 });
 
-test('what is evicted or deleted stays saved', async () => {
+test('savings survive the eviction or deletion of entries', async () => {
   const before = await savings('?task_type=tone');
   const { json } = await s.api.post('/v1/episodic/evict', { policies: ['time'], max_age_days: 1, task_type: 'tone', at: day(20), dry_run: false }, { status: 200 });
   assert.equal(json.evicted, 2);
@@ -80,7 +80,7 @@ test('what is evicted or deleted stays saved', async () => {
   assert.deepEqual([odds.calls_saved, odds.calls_made], [2, 0]);
 });
 
-test('the answer has an ETag, and every bad parameter is named', async () => {
+test('the response has an ETag, and every invalid parameter is reported', async () => {
   const { headers } = await s.api.get('/v1/research/savings', { status: 200 });
   await s.api.get('/v1/research/savings', { status: 304, headers: { 'if-none-match': headers.etag } });
   const answer = await s.api.get('/v1/research/savings?task_type=&since=x&until=y&as_of=z&limit=3', { status: 422 });
@@ -93,7 +93,7 @@ test('the answer has an ETag, and every bad parameter is named', async () => {
   ]);
 });
 
-test('more kinds of tasks than one answer holds are counted all the same', async () => {
+test('task types over the limit of one response are still counted in the total', async () => {
   await s.query(`INSERT INTO daybook.episodic_reads (owner, id, episode_id, task_type, read_at, cost_usd)
     SELECT 'local', gen_random_uuid(), gen_random_uuid(), 'many ' || n, '2026-01-02', 0.01 FROM generate_series(1, 600) AS n`);
   const { items, total, truncated } = await savings(`?as_of=${day(3)}`);

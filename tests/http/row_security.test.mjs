@@ -1,4 +1,4 @@
-// Row-level security: a person who reads with SQL sees the rows of one owner, and can change nothing.
+// Row-level security: a database user with read access sees the rows of one owner and can change nothing.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -42,7 +42,7 @@ const owners = async (client, sql = 'SELECT owner, count(*)::int AS n FROM daybo
   (await client.query(sql)).rows;
 const NO_RIGHT = { code: '42501' };
 
-test('a reader sees the rows of its owner and no others', async () => {
+test('a reader sees only the rows of its owner', async () => {
   assert.deepEqual(await owners(ann), [{ owner: 'alpha', n: 3 }]);
   assert.deepEqual(await owners(ann, "SELECT owner FROM daybook.lessons WHERE owner = 'beta'"), []);
 });
@@ -51,7 +51,7 @@ test('a reader without an owner sees nothing', async () => {
   assert.deepEqual(await owners(eve), []);
 });
 
-test('a reader cannot take on another owner', async () => {
+test('a reader cannot switch to another owner', async () => {
   for (const sql of [
     'SET ROLE daybook_reader',
     'SET row_security = off',
@@ -69,7 +69,7 @@ test('a reader cannot take on another owner', async () => {
   await assert.rejects(ann.query('SET SESSION AUTHORIZATION postgres'), NO_RIGHT);
 });
 
-test('a function in the filter is not called with rows of others', async () => {
+test("a function in the filter is not called with other owners' rows", async () => {
   await ann.query('CREATE TEMP TABLE seen (takeaway text)');
   await ann.query(
     'CREATE FUNCTION pg_temp.spy(text, text) RETURNS boolean LANGUAGE plpgsql COST 0.0000001 AS $$ BEGIN INSERT INTO pg_temp.seen VALUES ($1); RETURN true; END $$',
@@ -92,12 +92,12 @@ test('a reader can change nothing', async () => {
     await assert.rejects(ann.query(sql), NO_RIGHT, sql);
 });
 
-test('keys, kept answers and the list of readers are not for readers', async () => {
+test('readers cannot read keys, stored responses or the list of readers', async () => {
   for (const table of ['api_keys', 'idempotency_keys', 'reader_owners'])
     await assert.rejects(ann.query(`SELECT * FROM daybook.${table}`), NO_RIGHT, table);
 });
 
-test('every table with an owner that readers may read has row-level security', async () => {
+test('every readable table with an owner has row-level security', async () => {
   const open = await cluster.query(
     database,
     `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'owner' AND NOT a.attisdropped
@@ -112,7 +112,7 @@ test('every table with an owner that readers may read has row-level security', a
   assert.ok(n >= 1);
 });
 
-test('the public has no way into the schema', async () => {
+test('PUBLIC has no access to the schema', async () => {
   await cluster.query(database, 'CREATE ROLE passer_by LOGIN');
   const client = await cluster.connect(database, 'passer_by');
   await assert.rejects(client.query('SELECT * FROM daybook.lessons'), NO_RIGHT);
