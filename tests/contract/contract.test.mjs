@@ -1,4 +1,4 @@
-// The contract and the service agree: routes, error codes, generated files, and what outside judges say of both.
+// The contract and the service agree: routes, error codes, generated files, and the findings of external linters and testers.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { specmatic } from './specmatic.mjs';
 
 const s = suite();
 
-test('every route of the binary is in the contract, and the reverse', async () => {
+test('the binary and the contract have the same routes', async () => {
   const { code, stdout } = await command(['routes']);
   assert.equal(code, 0);
   assert.deepEqual(stdout.trim().split('\n').sort(), operations.map((o) => `${o.method} ${o.path}`).sort());
@@ -29,7 +29,7 @@ const tables = async () => {
   return readTables(stdout);
 };
 
-test('every limit of every field table is in the contract, and the reverse', async () => {
+test('the field tables and the contract have the same limits', async () => {
   const { fields } = await tables();
   assert.ok(Object.values(fields).flatMap(Object.keys).length > 400);
   assert.deepEqual(differences(fields, readContractFields().fields), []);
@@ -51,20 +51,20 @@ test('every operation names the role of its route, and the contract describes ea
   }
 });
 
-test('a limit that a table of the database repeats is the limit of the contract', async () => {
+test('CHECK constraints of the database match the limits of the contract', async () => {
   const { compared, wrong } = await checkDifferences(s);
   assert.deepEqual(wrong, []);
   assert.ok(compared > 15, `only ${compared} limits were compared`);
 });
 
-test('the version of the contract is that of the binary', async () => {
+test('the contract has the version of the binary', async () => {
   const { stdout } = await command(['--version']);
   assert.equal(stdout.split(' ')[1], openapi.info.version);
   assert.equal(openapi.info.version, projectVersion());
   assert.equal((await s.api.get('/version')).json.version, openapi.info.version);
 });
 
-test('every error of the service is in the contract with its status, and the reverse', () => {
+test('the service and the contract have the same errors with the same statuses', () => {
   const table = readFileSync(ERRORS_DEF, 'utf8');
   const codes = [...table.matchAll(/^X\((\w+), (\d+),/gm)].map(([, name, status]) => [name.toLowerCase(), Number(status)]);
   const faults = [...table.matchAll(/^FAULT\((\w+)\)/gm)].map(([, name]) => name.toLowerCase());
@@ -78,10 +78,10 @@ test('every error of the service is in the contract with its status, and the rev
     }
 });
 
-/** It takes an Idempotency-Key, which may be in use. */
+/** Takes an Idempotency-Key, so it may conflict. */
 const isOnce = (operation) => operation.parameters.some((p) => JSON.stringify(p).includes('Idempotency'));
 
-test('every answer of the contract is closed, and every operation tells its refusals', () => {
+test('every response schema is closed, and every operation lists its errors', () => {
   const open = [];
   const walk = (schema, path) => {
     if (schema === null || typeof schema !== 'object') return;
@@ -102,13 +102,13 @@ test('the generated files are up to date: npm run generate', () => {
   for (const [path, bytes] of generated()) assert.ok(readFileSync(path).equals(bytes), `${path} is not up to date`);
 });
 
-test('docs/configuration.md has the table of settings that the binary prints: npm run settings', () => {
+test('docs/configuration.md has the settings table that the binary prints: npm run settings', () => {
   assert.equal(documentedSettings(), settingsTable());
 });
 
 const env = { ...process.env, PATH: `${BIN}:${process.env.PATH}`, REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', REDOCLY_TELEMETRY: 'off' };
 
-test('Spectral has nothing to say', async () => {
+test('Spectral reports nothing', async () => {
   const { code, stdout, stderr } = await run(
     join(BIN, 'spectral'),
     ['lint', '--ruleset', 'contract/spectral.yaml', '--fail-severity', 'hint', '../openapi/openapi.json'],
@@ -117,7 +117,7 @@ test('Spectral has nothing to say', async () => {
   assert.equal(code, 0, stdout + stderr);
 });
 
-test('Redocly has nothing to say', async () => {
+test('Redocly reports nothing', async () => {
   const { code, stdout, stderr } = await run(
     join(BIN, 'redocly'),
     ['lint', '--config', 'contract/redocly.yaml', '../openapi/openapi.json'],

@@ -1,4 +1,4 @@
-// Lets Specmatic judge a live service: it makes requests from the contract, good and bad, and checks every answer against it.
+// Runs Specmatic against a live service: it generates valid and invalid requests from the contract and checks every response against it.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { BIN } from '../lib/paths.mjs';
 import { run, within } from '../lib/processes.mjs';
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
-const LONG_AGO = '0001-01-01T00:00:00Z'; // before any time that Specmatic makes up
+const LONG_AGO = '0001-01-01T00:00:00Z'; // before any time that Specmatic generates
 const SKILL = { skill_id: 'specmatic', version: 'v1' };
 const NAME = '[A-Za-z0-9][A-Za-z0-9_.-]{0,63}';
 
@@ -19,7 +19,7 @@ const TRADE_FILTERS = ['TradeDeployment', 'TradeSkill', 'TradeVersion', 'TradeSt
   ['EntrySince', 'EntryUntil', 'ExitSince', 'ExitUntil'],
 );
 
-/** The contract as Specmatic gets it: without what specmatic-known.json says is left out. */
+/** The contract for Specmatic, without the parts that specmatic-known.json excludes. */
 function simplified() {
   const copy = structuredClone(openapi);
   const { paths, components } = copy;
@@ -78,7 +78,7 @@ function send(base, { method, path, headers, body }) {
   });
 }
 
-/** A list that should have no doubles, without its doubles. */
+/** Removes duplicates from lists that must be unique. */
 const distinct = (list) => [...new Set(list)];
 function distinctQuery(target) {
   const [path, query] = target.split('?');
@@ -100,7 +100,7 @@ function distinctBody(text) {
   }
 }
 
-/** Names of a skill and a version that exist in the place of made-up ones, where they must exist. */
+/** Replaces generated skill and version names by existing ones where they must exist. */
 const withSkill = {
   path: (method, target) =>
     method === 'PUT'
@@ -116,7 +116,7 @@ const makeDeployment = (write) => write('POST', '/v1/deployments', { ...SKILL, m
 const makeSnapshot = async (write) =>
   write('POST', `/v1/deployments/${await makeDeployment(write)}/ticks`, { tick_at: LONG_AGO, portfolio: { equity_usd: 1, positions: [] } });
 
-/** A note by the built-in reflector, of a skill of its own: what a skill has already is not promoted again. */
+/** Creates a note with the built-in reflector under a new skill, because a skill does not take the same note twice. */
 let skills = 0;
 async function makeNote(write) {
   const skill = { skill_id: `specmatic-${++skills}`, version: 'v1' };
@@ -128,7 +128,7 @@ async function makeNote(write) {
   return write('POST', `${path}/reflect`, { force: true });
 }
 
-/** What a UUID in a request of such a path is to name; the first that fits. */
+/** The resource that a UUID in a request must refer to, by path; the first match counts. */
 const NAMED = [
   [/^\/v1\/episodic\/[^?]/, (write) => write('POST', '/v1/episodic', newEpisode({ created_at: LONG_AGO }))],
   [/^\/v1\/deployments\//, makeDeployment],
@@ -137,7 +137,7 @@ const NAMED = [
   [/^/, (write) => write('POST', '/v1/lessons', newLesson({ at: LONG_AGO }))],
 ];
 
-/** A proxy that puts what it made itself in the place of every UUID and name that Specmatic makes up, and doubles out of lists. */
+/** A proxy that replaces generated UUIDs and names by those of resources it creates, and removes duplicates from lists. */
 async function startProxy(base) {
   const seen = { requests: 0, failures: [] };
   const write = async (method, path, body) => {
@@ -199,7 +199,7 @@ async function cases(folder) {
   return found.map((c) => ({ ...c, failure: c.failure && unescape(c.failure.replace(/<!\[CDATA\[|\]\]>/g, '')) }));
 }
 
-/** Runs Specmatic against the service and gives {tests, requests, failures, output}. */
+/** Runs Specmatic against the service; returns {tests, requests, failures, output}. */
 export async function specmatic(base, { seconds = 90 } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'daybook-specmatic-'));
   const proxy = await startProxy(base);
@@ -214,7 +214,7 @@ export async function specmatic(base, { seconds = 90 } = {}) {
       MAX_TEST_REQUEST_COMBINATIONS: '2',
       IGNORE_INLINE_EXAMPLES: 'true',
       SPECMATIC_DISABLE_TELEMETRY: 'true',
-      JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC', // it ends before compiling thoroughly pays
+      JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC', // the run is too short for the optimizing compiler to pay off
     };
     const { stdout, stderr } = await within(seconds * 1000, run(join(BIN, 'specmatic'), args, { cwd: folder, env }), 'Specmatic');
     return {

@@ -1,4 +1,4 @@
-// Clients leave at every moment of a request: nothing is stored by half, nothing leaks, everyone else is served.
+// Clients disconnect at every stage of a request: nothing is half stored, nothing leaks, other clients are served.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { test } from 'node:test';
@@ -9,10 +9,10 @@ import { suite } from '../lib/suite.mjs';
 
 const LESSONS = 1500;
 let baseline;
-// A client that sends something and leaves at once may go unnoticed until its connection is idle for too long.
+// A client that sends data and disconnects immediately may go unnoticed until the idle timeout.
 const s = suite({
   args: ['--idle-timeout-ms', '1000'],
-  client: { agent: new http.Agent({ keepAlive: false }) }, // a kept connection may be closed as idle just when it is used again
+  client: { agent: new http.Agent({ keepAlive: false }) }, // the service may close an idle connection at the moment of its reuse
   prepare: async () => {
     await s.api.get('/v1/lessons', { status: 200 });
     baseline = await gauges(s.api);
@@ -25,22 +25,22 @@ async function leave(sockets) {
   await Promise.all(sockets.map(closed));
 }
 
-test('in the middle of the headers', async () => {
+test('disconnecting in the middle of the headers leaves nothing behind', async () => {
   const head = createBytes().head;
   await leave(await connectMany(60, s.service.port, (i) => head.slice(0, 1 + ((i * 7) % (head.length - 2)))));
   await settled(s.api, baseline);
 });
 
-test('in the middle of a body', async () => {
+test('disconnecting in the middle of a body stores nothing', async () => {
   const { head, body } = createBytes({ tags: ['cut'] });
   await leave(await connectMany(60, s.service.port, (i) => head + body.slice(0, (i * 5) % body.length)));
   const chunked = `POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n`;
-  await leave(await connectMany(20, s.service.port, () => chunked)); // the whole body, but not its end
+  await leave(await connectMany(20, s.service.port, () => chunked)); // the whole body without the final chunk
   await settled(s.api, baseline);
   assert.deepEqual((await s.api.get('/v1/lessons?tags=cut', { status: 200 })).json.items, []);
 });
 
-test('half-closed after the request: it is answered all the same', async () => {
+test('a client that half-closes after its request still gets the response', async () => {
   const { head, body } = createBytes({ tags: ['half-closed'] });
   const socket = await connectAndSend(s.service.port, head + body);
   socket.end();
@@ -50,7 +50,7 @@ test('half-closed after the request: it is answered all the same', async () => {
   await settled(s.api, baseline);
 });
 
-test('in the middle of an export', async () => {
+test('disconnecting in the middle of an export releases its connection', async () => {
   for (let round = 0; round < 2; round++) {
     const sockets = await connectMany(12, s.service.port, (i) => `GET /v1/lessons/export?format=${i % 2 ? 'md' : 'jsonl'} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await Promise.all(
@@ -71,7 +71,7 @@ test('in the middle of an export', async () => {
   assert.equal((await s.api.get('/v1/lessons/export?format=jsonl', { status: 200 })).text.split('\n').length, LESSONS + 2); // one was half-closed
 });
 
-test('while the database works for them', async () => {
+test('disconnecting during a statement leaks nothing', async () => {
   const { id } = await create(s.api, { at: '2026-01-01T00:00:00Z' });
   const { head, body } = createBytes({ tags: ['left'] });
   const keyed = createBytes({ tags: ['left-keyed'] }, 'Idempotency-Key: left\r\n');
@@ -96,7 +96,7 @@ test('while the database works for them', async () => {
   await create(s.api);
 });
 
-test('many at once, everywhere', async () => {
+test('many clients disconnecting at every stage concurrently leak nothing', async () => {
   const { head, body } = createBytes({ tags: ['storm'] });
   const parts = ['', 'GET ', 'GET /v1/lessons HTTP/1.1\r\n', head, head + body.slice(0, 20), 'GET /v1/lessons?limit=200 HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /v1/lessons/export?format=md HTTP/1.1\r\nHost: a\r\n\r\n'];
   for (let round = 0; round < 3; round++) {

@@ -1,4 +1,4 @@
-// PostgreSQL goes away under load, in every way it can, and comes back: the service answers all the time, and nothing is lost or doubled.
+// PostgreSQL fails under load in every way and recovers: the service keeps responding, and nothing is lost or stored twice.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertQuiet, checkWritten, metric, sleep, startLoad } from '../lib/faults.mjs';
@@ -14,7 +14,7 @@ async function ready() {
   await until(async () => (await s.api.get('/health/ready')).status === 200, 'the service is ready again');
 }
 
-/** Runs `hurt` under load, waits for the recovery, and holds what is stored against what was answered. */
+/** Runs `hurt` under load, waits for the recovery, and compares the stored rows with the responses. */
 async function underLoad(hurt) {
   await ready();
   const load = startLoad(() => s.service.base);
@@ -33,7 +33,7 @@ async function underLoad(hurt) {
   return load;
 }
 
-test('killed with -9 and started again', async () => {
+test('nothing is lost when PostgreSQL is killed with -9 and restarted', async () => {
   const load = await underLoad(async (running) => {
     await s.cluster.kill();
     const since = Date.now();
@@ -52,7 +52,7 @@ test('killed with -9 and started again', async () => {
   assert.ok((await metric(s.api, 'daybook_db_reconnects_total')) > 0);
 });
 
-test('killed with -9 again before all is well', async () => {
+test('nothing is lost when PostgreSQL is killed again during recovery', async () => {
   await underLoad(async () => {
     for (let i = 0; i < 2; i++) {
       await s.cluster.kill();
@@ -62,7 +62,7 @@ test('killed with -9 again before all is well', async () => {
   });
 });
 
-test('one of its processes killed with -9: it restarts all sessions', async () => {
+test('nothing is lost when one backend is killed with -9 and PostgreSQL restarts all sessions', async () => {
   await underLoad(async () => {
     for (let i = 0; i < 2; i++) {
       const pid = await until(async () => (await s.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'daybookd' LIMIT 1").catch(() => []))[0]?.pid, 'there is a session');
@@ -72,14 +72,14 @@ test('one of its processes killed with -9: it restarts all sessions', async () =
   });
 });
 
-test('shut down the fast way and started again', async () => {
+test('nothing is lost in a fast shutdown and restart', async () => {
   await underLoad(async () => {
     await s.cluster.stop();
     await s.cluster.start();
   });
 });
 
-test('sessions ended by an administrator', async () => {
+test('nothing is lost when an administrator terminates the sessions', async () => {
   const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'daybookd'";
   await underLoad(async () => {
     for (let i = 0; i < 8; i++) {
@@ -89,7 +89,7 @@ test('sessions ended by an administrator', async () => {
   });
 });
 
-test('a statement that was done and whose commit then fails is not acknowledged', async () => {
+test('a write whose commit fails is not acknowledged', async () => {
   await ready();
   await s.query(`CREATE FUNCTION daybook.at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     IF new.takeaway LIKE '%session ends%' THEN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(5); END IF;
@@ -110,13 +110,13 @@ test('a statement that was done and whose commit then fails is not acknowledged'
   await until(async () => (await s.api.post('/v1/lessons', newLesson({ takeaway: cases[1][0] }), { headers: cases[1][1] })).status === 201, 'the key is free again');
 });
 
-test('a database that takes no writes is 503, reads go on', async () => {
+test('writes to a read-only database are 503, reads still work', async () => {
   await ready();
   const { id } = await create(s.api);
   const restart = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'daybookd'";
   await s.query(`ALTER DATABASE ${s.database} SET default_transaction_read_only = on`);
   await s.query(restart);
-  let refused = 0; // in a row, by connections that were made since
+  let refused = 0; // consecutive, on new connections
   await until(async () => {
     refused = (await s.api.post('/v1/lessons', newLesson())).json.code === 'database_unavailable' ? refused + 1 : 0;
     return refused >= 20;
@@ -136,7 +136,7 @@ test('a database that takes no writes is 503, reads go on', async () => {
   assert.equal((await s.api.get('/v1/lessons?tags=read-only', { status: 200 })).json.items.length, 1);
 });
 
-test('a disk that is full, or fails, is 503 and stores nothing', async () => {
+test('a full or failing disk is 503 and stores nothing', async () => {
   await ready();
   for (const state of ['53100', '58030']) {
     await s.query(`CREATE FUNCTION daybook.no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '${state}'; END $$`);
@@ -151,20 +151,20 @@ test('a disk that is full, or fails, is 503 and stores nothing', async () => {
   }
 });
 
-test('a column that gets another type under the service, as by a newer one: a few are refused, then all is prepared anew', async () => {
+test('when a column changes its type, a few requests fail and then all statements are prepared again', async () => {
   await ready();
   const { id } = await create(s.api, { at: '2026-01-01T00:00:00Z' });
   const requests = [
     () => s.api.get(`/v1/lessons/${id}`),
     () => s.api.post('/v1/lessons', newLesson()),
     () => s.api.post('/v1/lessons', newLesson(), { headers: { 'idempotency-key': `typed-${Math.random()}` } }),
-    () => s.api.get('/v1/lessons/export?format=md').catch(() => ({ status: 503 })), // in its middle it can only be cut off
+    () => s.api.get('/v1/lessons/export?format=md').catch(() => ({ status: 503 })), // an export in progress can only be cut off
   ];
   const all = async () => (await Promise.all(requests.map((request) => request()))).map((answer) => answer.status);
   assert.ok((await all()).every((status) => status < 300));
   await s.query('ALTER TABLE daybook.lessons ALTER COLUMN status_reason TYPE varchar(1000)');
   const seen = new Set();
-  let well = 0; // long enough to have met every connection
+  let well = 0; // enough to have used every connection
   await until(async () => {
     const statuses = await all();
     statuses.forEach((status) => seen.add(status));
@@ -176,13 +176,13 @@ test('a column that gets another type under the service, as by a newer one: a fe
   for (let times = 0; times < 3; ) times = (await many()).every(({ status }) => status === 201) ? times + 1 : 0;
 });
 
-test('a transaction that lost a deadlock is run again', async () => {
+test('the victim of a deadlock is retried', async () => {
   await ready();
   const made = [];
   for (let i = 0; i < 3; i++) made.push((await create(s.api, { at: '2026-01-01T00:00:00Z' })).id);
   const [into, a, b] = made.sort();
   const holder = await s.cluster.connect(s.database);
-  await holder.query("SET deadlock_timeout = '60s'"); // so that the service is the one to give way
+  await holder.query("SET deadlock_timeout = '60s'"); // so that the service becomes the victim
   await holder.query('BEGIN');
   await holder.query('SELECT 1 FROM daybook.lessons WHERE id = $1 FOR UPDATE', [b]);
   const merged = s.api.post('/v1/lessons/merge', { into, ids: [a, b], at: '2026-01-02T00:00:00Z' });
@@ -196,7 +196,7 @@ test('a transaction that lost a deadlock is run again', async () => {
   assert.equal((await s.query('SELECT count(*)::int AS n FROM daybook.lessons WHERE id = ANY ($1)', [made]))[0].n, 6);
 });
 
-test('through all of this nothing but log lines came out', () => {
+test('stderr has nothing but log lines after all of these faults', () => {
   assertQuiet(s.service.log);
   for (const line of s.service.log.split('\n')) if (line.startsWith('{')) JSON.parse(line);
 });

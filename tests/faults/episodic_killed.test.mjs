@@ -1,5 +1,5 @@
-// The service, and sometimes PostgreSQL, is killed with -9 at random moments while entries are stored and reused: what was acknowledged is
-// there once, with its vector, and every reuse that was answered is counted.
+// The service, and sometimes PostgreSQL, is killed with -9 at random moments while entries are stored and reused. Every acknowledged entry is
+// stored once, with its vector, and every acknowledged reuse is counted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { postEpisodes } from '../lib/episodes.mjs';
@@ -26,7 +26,7 @@ async function createMany(n) {
   return answer ? answer.lines.filter((l) => l.status).map((l) => l.id) : [];
 }
 
-test(`killed ${KILLS} times, what was acknowledged is there once, with its vector`, async (t) => {
+test(`killed ${KILLS} times, every acknowledged entry is stored once, with its vector`, async (t) => {
   const reused = { ticker: 'REUSE', task_type: 'killed' };
   await s.api.post('/v1/episodic', { ...reused, question: 'q', answer: 'a', created_at: day(1) }, { status: 201 });
   const reuse = startWriter('reuse', () => post('/v1/episodic/should_rerun', { ...reused, as_of: day(2) }, {}, [200], ({ rerun }) => rerun));

@@ -1,4 +1,4 @@
-// The private PostgreSQL is killed under the service: it is started again, and the service goes on with what it had.
+// The private PostgreSQL is killed under the service: it is restarted, and the service continues with its data.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -26,7 +26,7 @@ after(async () => {
   }
 });
 
-/** Processes that work in the folder. */
+/** Processes whose working directory is in the folder. */
 const workers = () =>
   readdirSync('/proc').filter((pid) => {
     try {
@@ -36,7 +36,7 @@ const workers = () =>
     }
   });
 
-test('its PostgreSQL killed with -9 is started again, and nothing acknowledged is lost', async () => {
+test('after kill -9 the private PostgreSQL is restarted, and nothing acknowledged is lost', async () => {
   const ids = [];
   for (let round = 0; round < 2; round++) {
     for (let i = 0; i < 20; i++) ids.push((await create(api)).id);
@@ -53,7 +53,7 @@ test('its PostgreSQL killed with -9 is started again, and nothing acknowledged i
   assert.deepEqual([...stored].sort(), [...ids].sort());
 });
 
-test('a service killed with -9 takes its PostgreSQL along, and the next one finds the data', async () => {
+test('kill -9 of the service also ends its PostgreSQL, and the next service finds the data', async () => {
   const before = (await everyItem(api, '/v1/lessons?limit=200')).length;
   const { id } = await create(api);
   api.close();
@@ -65,7 +65,7 @@ test('a service killed with -9 takes its PostgreSQL along, and the next one find
   assert.equal((await everyItem(api, '/v1/lessons?limit=200')).length, before + 1);
 });
 
-test('after the stop no process is left', async () => {
+test('a stop leaves no process behind', async () => {
   const stopping = service;
   service = null;
   await stopping.stop();

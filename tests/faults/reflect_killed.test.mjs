@@ -1,5 +1,5 @@
-// The service is killed with -9 between the model's answer and the commit of the note: there is always exactly one active note, the one before or
-// the new one whole, and the next reflection runs at once.
+// The service is killed with -9 between the model's answer and the commit of the note. There is always exactly one active note, either the
+// previous or the complete new one, and the next reflection can run immediately.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -49,7 +49,7 @@ after(async () => {
   }
 });
 
-/** The one active note, which must be there, and whole. */
+/** The single active note, which must exist and be complete. */
 async function theActive() {
   const notes = await notesOf(query, id);
   const active = notes.filter((n) => n.status === 'active');
@@ -60,10 +60,10 @@ async function theActive() {
   return active[0];
 }
 
-/** Where the tables are held while the note is on its way: the transaction stops before, in the middle of and after what it writes. */
+/** The tables to lock, so that the transaction stops before, between and after its writes. */
 const TABLES = ['daybook.reflection_claims', 'daybook.agent_state', 'daybook.reflection_notes', 'daybook.reflections'];
 
-/** The model has answered, and the transaction waits for a lock of the table when the service is killed. */
+/** Kills the service after the model's answer, while the transaction waits for a lock on the table. */
 async function killedAtLock(service, table) {
   models.model.next(hang());
   const asked = models.model.requests.length;
@@ -82,7 +82,7 @@ async function killedAtLock(service, table) {
   assert.ok((await lost) instanceof Error, 'it was not answered');
 }
 
-/** The service is killed at any moment after the model's answer, the commit included. */
+/** Kills the service at a random moment after the model's answer, possibly during the commit. */
 async function killedAnytime(service) {
   models.model.next(say(noteText({ sizing: [`perhaps stored ${random()} (n=3)`] })));
   const asked = models.model.requests.length;
@@ -94,7 +94,7 @@ async function killedAnytime(service) {
   return await answer;
 }
 
-test(`killed ${ROUNDS} times while the note is stored: the one before stays, and the next one runs at once`, async () => {
+test(`killed ${ROUNDS} times while storing the note: the previous one stays active, and the next reflection runs immediately`, async () => {
   let service = await start();
   ({ id } = await traded(service.api, 3));
   models.model.next(say(noteText()));
@@ -114,7 +114,7 @@ test(`killed ${ROUNDS} times while the note is stored: the one before stays, and
   await until(async () => (await query('SELECT count(*)::int AS n FROM daybook.reflection_claims'))[0].n === 0, 'no claim is left');
 });
 
-test('killed at any moment after the answer: the note before or the new one, whole', async (t) => {
+test('killed at any moment after the answer, the active note is the previous or the complete new one', async (t) => {
   let service = [...running][0];
   let active = await theActive();
   const seen = { before: 0, after: 0 };
@@ -134,7 +134,7 @@ test('killed at any moment after the answer: the note before or the new one, who
   t.diagnostic(`the note before ${seen.before} times, the new one ${seen.after} times`);
 });
 
-test('a key whose request was killed can be used again at once, and makes one note', async () => {
+test('an Idempotency-Key of a killed request is usable immediately and creates one note', async () => {
   let service = [...running][0];
   const headers = { 'idempotency-key': 'killed-once' };
   const active = await theActive();

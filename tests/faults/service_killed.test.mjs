@@ -1,4 +1,4 @@
-// The service itself is killed with -9 under load: what it acknowledged is there, and what is sent again is done once.
+// The service is killed with -9 under load: acknowledged writes survive, and retries are executed once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkWritten, startLoad } from '../lib/faults.mjs';
@@ -9,7 +9,7 @@ import { suite } from '../lib/suite.mjs';
 const ROUNDS = 4;
 const s = suite({ cluster: { durable: true } });
 
-test('killed with -9 under load, several times', async () => {
+test('repeated kill -9 under load loses no acknowledged write and repeats none', async () => {
   const load = startLoad(() => s.service?.base, { plain: 6, keyed: 6 });
   await load.during(async () => {
     for (let i = 0; i < ROUNDS; i++) {
@@ -25,7 +25,7 @@ test('killed with -9 under load, several times', async () => {
   assert.ok(stored >= load.attempts.filter((a) => a.status === 201 && !a.key).length);
 });
 
-test('sessions of a killed service end by themselves', async () => {
+test('the database sessions of a killed service end by themselves', async () => {
   await s.api.get('/v1/lessons?limit=1', { status: 200 });
   await s.service.kill();
   s.service = null;

@@ -1,4 +1,4 @@
-// A thousand slow clients hold nothing but their own buffers: everyone else is served as if they were not there.
+// A thousand slow clients occupy only their own buffers and do not slow down others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -8,7 +8,7 @@ import { eventually, until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const LESSONS = 700;
-const s = suite({ prepare: () => fill(s.query, LESSONS, 16_000) }); // an export is larger than what the kernel takes for a client that does not read
+const s = suite({ prepare: () => fill(s.query, LESSONS, 16_000) }); // an export exceeds the kernel's socket buffers
 
 async function withService(args, work) {
   const service = await s.another({ args });
@@ -22,7 +22,7 @@ async function withService(args, work) {
   }
 }
 
-/** Reads and writes, one after the other: each is answered. */
+/** Alternates reads and writes; each must succeed. */
 async function served(api, count) {
   for (let i = 0; i < count; i++) {
     if (i % 2) await create(api);
@@ -30,7 +30,7 @@ async function served(api, count) {
   }
 }
 
-/** One more byte for each of them, again and again, until `stop()`. */
+/** Sends one byte at a time on every socket until `stop()`. */
 function drip(sockets, bytesOf) {
   let going = true;
   const done = (async () => {
@@ -48,7 +48,7 @@ function drip(sockets, bytesOf) {
   };
 }
 
-/** Waits until the slow lane has had nothing to do for a moment. */
+/** Waits until the slow lane has been idle for a moment. */
 async function quiet(api) {
   const work = async () => (await metric(api, 'daybook_db_in_flight', '{lane="slow"}')) + (await metric(api, 'daybook_db_waiting'));
   let calm = 0;
@@ -58,8 +58,8 @@ async function quiet(api) {
   }, 'the database has nothing to do', 20_000);
 }
 
-test('1,000 clients that drip headers and bodies do not hold up the others, nor count as work', async () => {
-  // Fewer may be worked on than there are slow bodies: those are not being worked on.
+test('1,000 clients that drip headers and bodies delay no others and do not count as in flight', async () => {
+  // The limit of requests in flight is below the number of slow bodies, which do not count.
   await withService(['--max-in-flight', '50', '--max-connections-per-address', '1005', '--request-timeout-ms', '600000', '--idle-timeout-ms', '600000'], async (service, api, baseline) => {
     const { head, body } = createBytes({ tags: ['drip'] });
     const sockets = await connectMany(1000, service.port, (i) => (i % 2 ? head : 'POST /v1/lessons HTTP/1.1\r\nHost: a\r\nX-Slow: '));
@@ -68,7 +68,7 @@ test('1,000 clients that drip headers and bodies do not hold up the others, nor 
     await served(api, 200);
     assert.ok((await metric(api, 'daybook_connections')) >= 1000, 'all of that was answered while the slow clients were there');
 
-    // The address is full; another one is not.
+    // This address has reached its connection limit, another has not.
     const more = await connectMany(10, service.port, () => 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     const answers = await Promise.all(more.map(async (socket) => (await socket.toArray()).join('')));
     assert.ok(answers.some((text) => text.startsWith('HTTP/1.1 429 ') && text.includes('too_many_connections_from_address')), answers[9]);
@@ -82,7 +82,7 @@ test('1,000 clients that drip headers and bodies do not hold up the others, nor 
   });
 });
 
-test('a body that drips, or stops, is given up when its time is over', async () => {
+test('a body that drips or stalls is abandoned after its time limit', async () => {
   await withService(['--request-timeout-ms', '1500', '--idle-timeout-ms', '60000'], async (service, api, baseline) => {
     const { head, body } = createBytes({ tags: ['given-up'] });
     const dripping = await connectMany(50, service.port, () => head);
@@ -104,7 +104,7 @@ test('slow readers of large answers hold no database connection and delay nobody
   await withService(['--slow-connections', '1', '--loops', '1', '--max-in-flight', '5'], async (service, api, baseline) => {
     const readers = [];
     for (let some = 1; some <= 2; some++) {
-      // They read nothing. When all their buffers are full, the service waits for them alone, and counts them no more as being worked on.
+      // They read nothing. Once their buffers are full, only their clients are waited for, and they no longer count as in flight.
       readers.push(...(await connectMany(4, service.port, (i) => `GET /v1/lessons/export?format=${i % 2 ? 'md' : 'jsonl'}&tags=filled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)));
       await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= 4 * some, 'the exports have begun');
       await quiet(api);
@@ -118,18 +118,18 @@ test('slow readers of large answers hold no database connection and delay nobody
     const { id } = await create(api);
     await api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }, { status: 200 });
 
-    // When they read on, they get everything.
+    // Once they resume reading, they get the complete response.
     const whole = await eventually(Promise.all(readers.map(async (socket) => Buffer.concat(await socket.toArray()).toString())), 'the slow readers are served');
     for (const text of whole) {
       assert.ok(text.endsWith('\r\n0\r\n\r\n'), 'the end is said');
       assert.ok(text.includes('filled 1\n') || text.includes('"filled 1"'), 'the first one is there');
       assert.ok(text.includes(`filled ${LESSONS}\n`) || text.includes(`"filled ${LESSONS}"`), 'the last one is there');
     }
-    await settled(api, { connections: baseline.connections + 2, requests: baseline.requests }); // the client keeps some of its own
+    await settled(api, { connections: baseline.connections + 2, requests: baseline.requests }); // the client's own keep-alive connections
   });
 });
 
-test('a reader that stops for good is left when its connection is idle', async () => {
+test('a reader that stops for good is disconnected after the idle timeout', async () => {
   await withService(['--idle-timeout-ms', '1000'], async (service, api, baseline) => {
     const readers = await connectMany(8, service.port, () => 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= readers.length, 'the exports have begun');
@@ -138,7 +138,7 @@ test('a reader that stops for good is left when its connection is idle', async (
   });
 });
 
-test('more connections than allowed in all are told so, and the others are served', async () => {
+test('connections over the total limit get an error, and existing ones are served', async () => {
   await withService(['--max-connections', '200'], async (service, api) => {
     const slow = await connectMany(210, service.port, () => 'GET /v1/lessons HTTP/1.1\r\nHost: a\r\n');
     const refused = await until(async () => {
@@ -148,7 +148,7 @@ test('more connections than allowed in all are told so, and the others are serve
     }, 'a connection is refused');
     assert.match(refused, /too_many_connections"/);
     assert.match(refused, /\r\nRetry-After: \d/i);
-    await api.post('/v1/lessons', newLesson(), { status: 201 }); // on the connection that it has
+    await api.post('/v1/lessons', newLesson(), { status: 201 }); // on its existing connection
     for (const socket of slow) socket.destroy();
     await until(async () => (await metric(api, 'daybook_connections')) < 20, 'there is room again');
   });

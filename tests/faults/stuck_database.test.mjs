@@ -1,4 +1,4 @@
-// A database that hangs: requests are answered in time, their statements are cancelled, too many are refused at once, and a stop is not held up.
+// A hanging database: requests time out and their statements are cancelled, excess requests are refused immediately, and a stop is not delayed.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -32,7 +32,7 @@ async function timed(promise) {
   return { answer, ms: Date.now() - begun };
 }
 
-/** Stops all processes of PostgreSQL without ending them; gives the way to let them go on. */
+/** Freezes all PostgreSQL processes (SIGSTOP); returns the function that resumes them. */
 async function freeze() {
   const [{ pid: backend }] = await s.query('SELECT pg_backend_pid() AS pid');
   const parent = Number(readFileSync(`${s.cluster.folder}/data/postmaster.pid`, 'utf8').split('\n')[0]);
@@ -41,14 +41,14 @@ async function freeze() {
     for (const pid of all) {
       try {
         process.kill(pid, signal);
-      } catch {} // it has ended meanwhile
+      } catch {} // it has ended in the meantime
     }
   };
   each('SIGSTOP');
   return () => each('SIGCONT');
 }
 
-test('a statement that hangs is given up in time and cancelled, on every lane', async () => {
+test('a hanging statement times out and is cancelled, on every lane', async () => {
   const limit = 600;
   await withService(['--request-timeout-ms', String(limit)], async (service, api) => {
     const { id } = await create(api, { at: '2026-01-01T00:00:00Z' });
@@ -63,7 +63,7 @@ test('a statement that hangs is given up in time and cancelled, on every lane', 
       () => api.post('/v1/lessons', body, { headers: { 'idempotency-key': 'hung' } }),
       () => api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }),
     ];
-    // Once with statements that this service never prepared before, once with those that it did.
+    // First with statements not yet prepared on this service, then with prepared ones.
     for (const warm of [false, true]) {
       if (warm) for (const path of ['/v1/lessons/export?format=jsonl', '/v1/lessons/curation']) await api.get(path, { status: 200 });
       await locked(async () => {
@@ -81,10 +81,10 @@ test('a statement that hangs is given up in time and cancelled, on every lane', 
   });
 });
 
-test('many that hang behind each other are all answered in time', async () => {
+test('many requests queued behind a hanging statement all time out in time', async () => {
   const limit = 1000;
   await withService(['--request-timeout-ms', String(limit), '--loops', '1', '--write-connections', '2'], async (service, api) => {
-    // A connection that is being made while the table is locked would be refused by name instead.
+    // A connection opened while the table is locked would fail with a different error.
     await until(async () => (await metric(api, 'daybook_db_connections', '{lane="write"}')) === 2, 'both connections are there');
     await until(async () => (await sessions(s.query, "state <> 'idle'")).length === 0, 'they have prepared what they need');
     const results = await locked(() =>
@@ -104,7 +104,7 @@ test('many that hang behind each other are all answered in time', async () => {
   });
 });
 
-test('a server that is frozen is given up in time, and used again when it goes on', async () => {
+test('requests to a frozen server time out, and it is used again once it resumes', async () => {
   const limit = 1000;
   await withService(['--request-timeout-ms', String(limit)], async (service, api) => {
     await api.get('/v1/lessons/curation', { status: 200 });
@@ -131,7 +131,7 @@ test('a server that is frozen is given up in time, and used again when it goes o
   });
 });
 
-test('more requests than may be worked on are refused at once, and health is not', async () => {
+test('requests over the in-flight limit are refused immediately, health checks are not', async () => {
   await withService(['--loops', '1', '--max-in-flight', '8', '--request-timeout-ms', '20000'], async (service, api) => {
     await create(api);
     const baseline = await gauges(api);
@@ -154,7 +154,7 @@ test('more requests than may be worked on are refused at once, and health is not
   });
 });
 
-test('a stop finishes what is in flight, on every lane', async () => {
+test('a stop finishes requests in flight, on every lane', async () => {
   await withService([], async (service, api) => {
     const { id } = await create(api, { at: '2026-01-01T00:00:00Z' });
     await locked(async (unlock) => {
@@ -178,7 +178,7 @@ test('a stop finishes what is in flight, on every lane', async () => {
   assert.equal((await s.api.get('/v1/lessons?tags=stopped', { status: 200 })).json.items.length, 2);
 });
 
-test('a stop does not wait longer than it may, and answers what it gives up', async () => {
+test('a stop waits no longer than its limit and sends an error to abandoned requests', async () => {
   await withService(['--stop-timeout-ms', '500'], async (service, api) => {
     const { id } = await create(api, { at: '2026-01-01T00:00:00Z' });
     await locked(async () => {
@@ -197,8 +197,8 @@ test('a stop does not wait longer than it may, and answers what it gives up', as
   }, { stop: false });
 });
 
-test('a stop in the middle of everything else ends well too', async () => {
-  // exports that nobody reads, and those that wait for a connection
+test('a stop is clean whatever the service is doing', async () => {
+  // exports that nobody reads, and exports waiting for a connection
   await fill(s.query, 3000);
   await withService(['--stop-timeout-ms', '300', '--slow-connections', '1'], async (service, api) => {
     const readers = await Promise.all(Array.from({ length: 10 }, () => connectAndSend(service.port, 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n')));
@@ -207,7 +207,7 @@ test('a stop in the middle of everything else ends well too', async () => {
     for (const socket of readers) socket.destroy();
   }, { stop: false });
 
-  // statements that hang: exports in their middle among them
+  // hanging statements, among them exports in progress
   await withService(['--stop-timeout-ms', '300', '--slow-connections', '1'], async (service) => {
     const reader = await connectAndSend(service.port, 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n');
     await new Promise((resolve) => reader.once('data', resolve));
@@ -221,7 +221,7 @@ test('a stop in the middle of everything else ends well too', async () => {
     });
   }, { stop: false });
 
-  // a frozen server, and a write whose time is up but whose outcome is not known yet
+  // a frozen server, and a write that timed out with its outcome still unknown
   await withService(['--request-timeout-ms', '700', '--stop-timeout-ms', '300'], async (service, api) => {
     await api.get('/v1/lessons?limit=1', { status: 200 });
     const thaw = await freeze();
@@ -229,7 +229,7 @@ test('a stop in the middle of everything else ends well too', async () => {
       const keyed = api.post('/v1/lessons', newLesson(), { headers: { 'idempotency-key': 'overtime' } });
       const answers = Promise.all([api.post('/v1/lessons', newLesson()), keyed]);
       answers.catch(() => {}); // awaited below
-      await keyed; // its time is up, and so is that of the other
+      await keyed; // both requests have timed out
       await eventually(service.stop(), 'the service ends');
       assert.deepEqual((await answers).map((a) => a.json.code), ['outcome_unknown', 'request_timeout']);
     } finally {
@@ -238,14 +238,14 @@ test('a stop in the middle of everything else ends well too', async () => {
   }, { stop: false });
 });
 
-test('a stop while keys are looked up ends well, and so does a look-up that hangs', async () => {
+test('a stop during a key lookup is clean, even when the lookup hangs', async () => {
   await createKey(s.url, 'alpha', 'agent');
   await withService(['--request-timeout-ms', '1000', '--stop-timeout-ms', '300'], async (service, api) => {
     const stranger = api.as('dbk_unknown');
     await until(async () => (await stranger.get('/v1/lessons')).status === 401, 'keys are asked for');
     try {
       await locked(async () => {
-        await sleep(1200); // the next look-up hangs now
+        await sleep(1200); // the next lookup hangs
         const answer = await stranger.get('/v1/lessons');
         assert.ok(['request_timeout', 'database_unavailable'].includes(answer.json.code), answer.text);
         const left = stranger.get('/v1/lessons').catch((error) => error);

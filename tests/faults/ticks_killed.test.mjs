@@ -1,5 +1,5 @@
-// The service, and sometimes PostgreSQL, is killed with -9 at random moments under a stream of ticks. The runners retry until they are
-// answered, and the ledger is in the end the one that nobody interrupted.
+// The service, and sometimes PostgreSQL, is killed with -9 at random moments under a stream of ticks. The runners retry until they get a
+// response, and the final ledger equals that of an uninterrupted run.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answerTo, assertRetried, killUnder, startWriter } from '../lib/killed.mjs';
@@ -7,8 +7,8 @@ import { suite } from '../lib/suite.mjs';
 import { deploy, exact, hashOf, ledgerOf, postBulk, randomOf, tickOf, ticksPath } from '../lib/ticks.mjs';
 
 const KILLS = 50;
-const EVERY_NTH_BOTH = 10; // of them: PostgreSQL goes too
-const RUNNERS = 5; // the last one posts many ticks at once
+const EVERY_NTH_BOTH = 10; // of the kills also kill PostgreSQL
+const RUNNERS = 5; // the last one posts in bulk
 const BULK_LINES = 10;
 
 const s = suite({ cluster: { durable: true, settings: { timezone: 'UTC' } } });
@@ -30,14 +30,14 @@ function tickAt(runner, n) {
   });
 }
 
-/** One tick, with a key or without: {text, replayed}, if it was answered. */
+/** Posts one tick, with or without a key: {text, replayed} if there was a response. */
 async function sendOne(number, deployment, n) {
   const headers = number % 2 ? { 'idempotency-key': `runner-${number}-${n}` } : {};
   const answer = await answerTo(s, (api) => api.post(ticksPath(deployment), tickAt(number, n), { headers, check: n % 7 === 0 }));
   return answer ? [{ text: answer.text, replayed: answer.json.replayed }] : [];
 }
 
-/** The next few ticks in one body: those that were answered before it broke off. */
+/** Posts the next few ticks in one body; returns the lines received before it broke off. */
 async function sendMany(number, deployment, n) {
   const ticks = Array.from({ length: BULK_LINES }, (_, i) => tickAt(number, n + i));
   const answer = await answerTo(s, (api) => postBulk(api, deployment, ticks, { status: undefined, check: false }));
@@ -47,14 +47,14 @@ async function sendMany(number, deployment, n) {
   return answer.lines.filter((l) => !l.problem).map(({ line, ...rest }) => ({ text: JSON.stringify(rest), replayed: rest.replayed }));
 }
 
-/** Posts ticks in order. Every other runner sends an Idempotency-Key, the last one many at once. */
+/** Posts ticks in order. Every other runner sends an Idempotency-Key, the last one posts in bulk. */
 async function startRunner(number) {
   const deployment = await deploy(s.query, { cadence: 'per_n_trades', everyN: 5 });
   const send = number === RUNNERS - 1 ? sendMany : sendOne;
   return Object.assign(startWriter(number, (n) => send(number, deployment, n)), { deployment });
 }
 
-test(`killed ${KILLS} times under a stream of ticks, the ledger is the one of a runner that nobody interrupted`, async (t) => {
+test(`killed ${KILLS} times under a stream of ticks, the ledger equals that of an uninterrupted run`, async (t) => {
   const begun = Date.now();
   const runners = [];
   for (let i = 0; i < RUNNERS; i++) runners.push(await startRunner(i));

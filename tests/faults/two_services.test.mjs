@@ -1,4 +1,4 @@
-// Two services on one database: they start at once, see the same lessons, and do a request once that both are sent.
+// Two services on one database: they start concurrently, see the same lessons, and execute a request sent to both only once.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -22,7 +22,7 @@ after(async () => {
   }
 });
 
-test('several migrate an empty database at once', async () => {
+test('several processes can migrate an empty database concurrently', async () => {
   for (let round = 0; round < 2; round++) {
     const empty = await cluster.createDatabase();
     const results = await Promise.all(Array.from({ length: 4 }, () => command(['migrate', '--database-url', cluster.url(empty)])));
@@ -33,14 +33,14 @@ test('several migrate an empty database at once', async () => {
   }
 });
 
-test('both start on an empty database at once', async () => {
+test('both start concurrently on an empty database', async () => {
   database = await cluster.createDatabase();
   services = await Promise.all([startService(cluster.url(database)), startService(cluster.url(database))]);
   apis = services.map((service) => makeClient(service.base));
   for (const api of apis) await api.get('/health/ready', { status: 200 });
 });
 
-test('what one stores, the other shows at once', async () => {
+test('a write to one is visible on the other immediately', async () => {
   for (let i = 0; i < 20; i++) {
     const made = await create(apis[i % 2]);
     const { similar, ...lesson } = made;
@@ -51,7 +51,7 @@ test('what one stores, the other shows at once', async () => {
   assert.equal(one.headers.etag, other.headers.etag);
 });
 
-test('a cursor of one is good for the other', async () => {
+test('a cursor of one works on the other', async () => {
   const page = (await apis[0].get('/v1/lessons?limit=5', { status: 200 })).json;
   const rest = (await apis[1].get(`/v1/lessons?limit=200&cursor=${encodeURIComponent(page.next_cursor)}`, { status: 200 })).json;
   assert.equal(rest.items.length, 15);
@@ -76,9 +76,9 @@ async function sameKeyToBoth(prefix, rounds) {
   assert.equal(n, rounds);
 }
 
-test('the same key to both at the same time: one execution', () => sameKeyToBoth('both', 25));
+test('the same key sent to both concurrently is executed once', () => sameKeyToBoth('both', 25));
 
-/** Runs `work`, whose `count` requests about the lesson are all let go at the same moment. */
+/** Runs `work` with its `count` requests for the lesson blocked, then releases them all at once. */
 async function allAtOnce(id, count, work) {
   const holder = await cluster.connect(database);
   try {
@@ -113,9 +113,9 @@ async function changesAtOnce() {
   }
 }
 
-test('changes of one lesson at the same time: one after the other, by the rules', changesAtOnce);
+test('concurrent changes of one lesson are serialized and follow the transition rules', changesAtOnce);
 
-test('all this, where sessions begin with another isolation level', async () => {
+test('idempotency and transitions hold when the default isolation level differs', async () => {
   await query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'repeatable read'`);
   for (const service of services) await service.stop();
   for (const api of apis) api.close();

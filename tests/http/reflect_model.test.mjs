@@ -225,7 +225,7 @@ for (const [wire, path] of [
     assert.ok(!/^(Human|Assistant|System):/m.test(user), 'no line begins as a turn of a dialogue');
   });
 
-  test(`${wire}: of two concurrent reflections one runs and the other gets in_progress; afterwards it can run`, async () => {
+  test(`${wire}: of two concurrent reflections one runs and the other is 409 reflection_running; afterwards it can run`, async () => {
     const { id } = await traded(api, 3);
     models.model.reset();
     models.model.next(hang());
@@ -237,12 +237,12 @@ for (const [wire, path] of [
       assert.match(refused.json.detail, /at most \d+ s more/);
     }
     const dry = await reflect(api, id, { dry_run: true });
-    assert.equal(dry.outcome, 'dry_run', 'looking takes no place');
+    assert.equal(dry.outcome, 'dry_run', 'a dry run takes no lease');
     assert.equal(models.model.requests.length, 1);
     models.model.release(say(noteText()));
     const ran = await first;
     assert.deepEqual([ran.status, ran.json.outcome], [200, 'ran']);
-    assert.deepEqual((await attemptsOn(api, id)).map((a) => a.outcome), ['ran'], 'what was refused is no attempt');
+    assert.deepEqual((await attemptsOn(api, id)).map((a) => a.outcome), ['ran'], 'a refused request is not an attempt');
     models.model.next(say(noteText()));
     assert.equal((await reflect(api, id, { force: true })).outcome, 'ran');
     assert.deepEqual((await notesOf(s.query, id)).map((n) => n.status), ['superseded', 'active']);
@@ -265,7 +265,7 @@ for (const [wire, path] of [
   });
 }
 
-test('of many concurrent reflections on one deployment each runs, is in progress or not due, and one note is active', async () => {
+test('of many concurrent reflections on one deployment each runs, is refused as running or not due, and one note is active', async () => {
   const { id } = await traded(s.api, 3);
   models.model.reset();
   models.model.always(say(noteText()));
@@ -278,7 +278,7 @@ test('of many concurrent reflections on one deployment each runs, is in progress
   assert.equal((await notesOf(s.query, id)).length, 1);
 });
 
-test('a reflection that waits for a tick to be stored blocks no others: they learn at once that it is in progress', async () => {
+test('a reflection that waits for a tick to be stored blocks no others: they get 409 immediately', async () => {
   const { id } = await traded(s.api, 3);
   models.model.reset();
   models.model.next(hang());
@@ -294,7 +294,7 @@ test('a reflection that waits for a tick to be stored blocks no others: they lea
   assert.deepEqual([models.model.requests.length, await claims()], [1, 0]);
 });
 
-test('clients that reflect on one deployment continuously each run or learn that one is in progress', async () => {
+test('clients that reflect on one deployment continuously each run or get 409', async () => {
   const { id } = await traded(s.api, 3);
   models.model.reset();
   models.model.always(say(noteText()));
@@ -313,7 +313,7 @@ test('clients that reflect on one deployment continuously each run or learn that
   assert.deepEqual([(await activeOf(id)).length, await claims()], [1, 0]);
 });
 
-test('in progress is not stored for the Idempotency-Key: the same request runs once the other has ended', async () => {
+test('reflection_running is not stored for the Idempotency-Key: the same request runs once the other has ended', async () => {
   const { id } = await traded(s.api, 3);
   const headers = { 'idempotency-key': `running-${id}` };
   models.model.reset();
@@ -443,7 +443,7 @@ test('a stopping service aborts the model call, and another service can reflect 
   await other.stop();
   await running;
   api.close();
-  await until(async () => (await claims()) === 0 || models.model.hanging === 0, 'the question is broken off');
+  await until(async () => (await claims()) === 0 || models.model.hanging === 0, 'the model call is aborted');
   models.model.always(say(noteText()));
   assert.equal((await reflect(s.api, id)).outcome, 'ran');
   assert.equal((await attemptsOn(s.api, id)).length, 1);

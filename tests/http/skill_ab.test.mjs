@@ -1,4 +1,4 @@
-// Whether lessons help: the trades of a skill by the text that they were made under, held against simple calculations of the same figures.
+// Do lessons help? The trades of a skill grouped by the lessons they were made under, checked against a simple calculation of the same figures.
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -19,9 +19,9 @@ const REGIMES = ['chop_lowvol', 'trend_up_hivol', null];
 const ab = async (skill, query = '', options) => (await s.api.get(`/v1/skills/${skill}/ab${query}`, { status: 200, ...options })).json;
 const instant = (minutes) => new Date(Date.UTC(2026, 5, 1) + minutes * 60_000).toISOString().replace('.000Z', 'Z');
 
-// ---- what is stored ----
+// ---- test data ----
 
-/** A skill without anything, by SQL; each version has a deployment, whose id it gives by name. */
+/** Inserts an empty skill by SQL, with one deployment per version; `deployments` has their ids by version. */
 async function makeSkill(versions = { v1: 'live' }, { owner = 'local', skill = `skill-${randomUUID()}`, query = s.query } = {}) {
   const deployments = {};
   await query('insert into daybook.skills (owner, skill_id) values ($1, $2)', [owner, skill]);
@@ -37,7 +37,7 @@ async function makeSkill(versions = { v1: 'live' }, { owner = 'local', skill = `
   return { skill, deployments, owner, query };
 }
 
-/** Trades that follow a fixed course of chance: `changes(i)` says what is special about each. PnL and fees are in cents. */
+/** Pseudo-random trades from a fixed seed; `changes(i)` overrides fields of trade i. PnL and fees are in cents. */
 function makeTrades(count, seed, changes = () => ({})) {
   let state = seed;
   const random = (n) => (state = (state * 48271) % 2147483647) % n;
@@ -79,7 +79,7 @@ async function storeNote({ skill, deployments, owner, query }, { hash, text = 'W
   return id;
 }
 
-// ---- the same figures ----
+// ---- expected figures ----
 
 const near = (actual, wanted, what) => {
   if (wanted === null) assert.equal(actual, null, what);
@@ -118,7 +118,7 @@ function assertGroup(group, trades, what) {
 
 const groupsOf = (json) => json.revisions.flatMap((r) => [r, ...r.by_regime, ...r.by_symbol]);
 
-/** Every group of the answer, against the trades that are in it. */
+/** Checks every group of the response against the trades in it. */
 function assertAnswer(json, trades) {
   assert.equal(json.trades, trades.length);
   for (const revision of json.revisions) {
@@ -148,7 +148,7 @@ test('each revision has the figures of its trades, in total, by regime and by sy
   assert.equal(json.as_of, null);
 });
 
-test('a join of notes and trades gives the same averages', async () => {
+test('a plain SQL join of notes and trades yields the same averages', async () => {
   const skill = await makeSkill({ v1: 'live', v2: 'paper' });
   await store(skill, makeTrades(300, 11, (i) => ({ version: i % 2 ? 'v1' : 'v2', lessons: [FIRST, SECOND][i % 2] })));
   const ids = [await storeNote(skill, { hash: FIRST, version: 'v2' }), await storeNote(skill, { hash: SECOND })];
@@ -169,7 +169,7 @@ test('a join of notes and trades gives the same averages', async () => {
   }
 });
 
-test('below the least number of trades there are no numbers, and the next is compared with the one before that has enough', async () => {
+test('a revision with too few trades has no figures, and the next is compared with the last one that has enough', async () => {
   const skill = await makeSkill();
   const lessons = (i) => (i < 40 ? FIRST : i < 59 ? SECOND : THIRD);
   const trades = makeTrades(100, 13, (i) => ({ lessons: lessons(i), symbol: 'BTC', regime: null }));
@@ -183,7 +183,7 @@ test('below the least number of trades there are no numbers, and the next is com
   near(third.versus_previous.difference_return_pct, third.return_pct.mean - first.return_pct.mean, 'difference');
 });
 
-test('in a regime or a symbol, the one before is the one that has enough trades there', async () => {
+test('within a regime or symbol, the baseline is the last revision with enough trades there', async () => {
   const skill = await makeSkill();
   const trades = makeTrades(150, 17, (i) => ({ lessons: [FIRST, SECOND, THIRD][Math.floor(i / 50)], symbol: i >= 50 && i < 100 ? 'ETH' : 'BTC', regime: null }));
   await store(skill, trades);
@@ -196,7 +196,7 @@ test('in a regime or a symbol, the one before is the one that has enough trades 
   assert.equal(third.by_regime[0].versus_previous.lessons_hash, SECOND);
 });
 
-test('an effect that is there is found, and all p-values of the answer are corrected together', async () => {
+test('a real effect is found, and all p-values of the response are corrected together', async () => {
   const skill = await makeSkill();
   await store(skill, makeTrades(600, 19, (i) => ({ lessons: [FIRST, SECOND, THIRD][Math.floor(i / 200)], ...(i >= 400 ? { gross: 6_000 + ((i * 7919) % 12_000) } : {}) })));
   const json = await ab(skill.skill);
@@ -218,7 +218,7 @@ test('an effect that is there is found, and all p-values of the answer are corre
   assert.ok(second.versus_previous.p_net_usd_corrected > 0.05);
 });
 
-test('the same trades give the same bytes, in whatever order they came and whoever computes', async () => {
+test('the same trades yield the same bytes, in any insertion order and from every service', async () => {
   const trades = makeTrades(300, 23, (i) => ({ lessons: [FIRST, SECOND][i % 2] }));
   const [one, two] = [await makeSkill(), await makeSkill()];
   await store(one, trades);
@@ -235,9 +235,9 @@ test('the same trades give the same bytes, in whatever order they came and whoev
   assert.equal(new Set(texts).size, 1);
 });
 
-// ---- what is asked ----
+// ---- parameters ----
 
-test('each filter leaves what it says', async () => {
+test('each filter selects the matching trades', async () => {
   const skill = await makeSkill({ v1: 'live', v2: 'sim' });
   const trades = makeTrades(300, 29, (i) => ({ version: i % 3 ? 'v1' : 'v2', lessons: [FIRST, SECOND][Math.floor(i / 150)] }));
   await store(skill, trades);
@@ -258,7 +258,7 @@ test('each filter leaves what it says', async () => {
   for (const [query, fits] of Object.entries(cases)) assertAnswer(await ab(skill.skill, `?${query}`), trades.filter(fits));
 });
 
-test('as_of shows the trades that were closed by then, and the notes that were there', async () => {
+test('as_of includes only trades closed and notes written by then', async () => {
   const skill = await makeSkill();
   const trades = makeTrades(100, 31, (i) => ({ lessons: FIRST, exit: i < 90 ? instant(i + 5) : null, ...(i < 90 ? {} : { symbol: `S${i}`, gross: null }) }));
   await store(skill, trades);
@@ -282,7 +282,7 @@ test('an unknown skill is 404; one without trades has no revisions', async () =>
   assert.deepEqual(await ab(skill), { skill_id: skill, as_of: null, min_trades: MIN, trades: 0, comparisons: 0, revisions_omitted: 0, revisions: [] });
 });
 
-test('what is not asked rightly is refused by name', async () => {
+test('invalid parameters are rejected by name', async () => {
   const refused = async (query) => faults(await s.api.get(`/v1/skills/any/ab?${query}`, { status: 422 }));
   assert.deepEqual(await refused('version=%20'), ['version: invalid_name']);
   assert.deepEqual(await refused('deployment_id=1'), ['deployment_id: invalid_uuid']);
@@ -293,7 +293,7 @@ test('what is not asked rightly is refused by name', async () => {
   assert.deepEqual(await refused('limit=1'), ['limit: unknown_field']);
 });
 
-test('more trades than may be read are refused, and fewer of them are not', async () => {
+test('a request over the trade limit is rejected, a narrower one accepted', async () => {
   const skill = await makeSkill();
   await store(skill, makeTrades(1001, 41));
   const service = await s.another({ args: ['--max-compared-trades', '1000'] });
@@ -307,7 +307,7 @@ test('more trades than may be read are refused, and fewer of them are not', asyn
   }
 });
 
-test('at most 200 revisions and 50 symbols are shown, and the answer says so', async () => {
+test('at most 200 revisions and 50 symbols are shown, and the response says so', async () => {
   const skill = await makeSkill();
   const hash = (n) => String(n).padStart(16, '0');
   await store(skill, makeTrades(203, 43, (i) => ({ lessons: hash(i) })));
@@ -322,7 +322,7 @@ test('at most 200 revisions and 50 symbols are shown, and the answer says so', a
   assert.ok(last.by_symbol.every((g) => g.symbol.startsWith('B') || g.trades === 1));
 });
 
-test('a reader sees the trades of the own owner only', async () => {
+test('a reader sees only the trades of its owner', async () => {
   const database = await s.cluster.createDatabase();
   const url = s.cluster.url(database);
   const keys = {};
@@ -354,7 +354,7 @@ test('a reader sees the trades of the own owner only', async () => {
   }
 });
 
-test('trades that all came out the same do not differ', async () => {
+test('trades with identical results show no difference', async () => {
   const skill = await makeSkill();
   await store(skill, makeTrades(233, 101, (i) => ({ lessons: i < 100 ? FIRST : SECOND, gross: 0, fees: 30, size: 100_000, symbol: 'BTC', regime: null })));
   const { versus_previous: versus } = (await ab(skill.skill)).revisions[1];
@@ -368,7 +368,7 @@ const SLOTS = { entry_timing: 'Entry timing', sizing: 'Sizing', symbol_selection
 const textOf = (slots) => slots.map((slot) => `### ${SLOTS[slot]}\n- About ${slot}: 12 of 20 trades, n=20.`).join('\n');
 const hashOf = (text) => createHash('sha256').update(text.replace(/\s+/g, ' ').trim()).digest('hex').slice(0, 16);
 
-test('a text with slots left out is recognised by the note that it came from', async () => {
+test('a text with suppressed slots is matched to its note', async () => {
   const skill = await makeSkill();
   const all = Object.keys(SLOTS);
   const without = (...slots) => textOf(all.filter((slot) => !slots.includes(slot)));
@@ -388,7 +388,7 @@ test('a text with slots left out is recognised by the note that it came from', a
   );
 });
 
-test('a note that was made without a slot says so, and what is left out beside it is added', async () => {
+test('a note written with suppressed slots lists them together with those suppressed later', async () => {
   const skill = await makeSkill();
   const text = textOf(['entry_timing', 'symbol_selection', 'exit_timing', 'regime_fit']);
   const less = textOf(['entry_timing', 'symbol_selection', 'exit_timing']);
@@ -398,7 +398,7 @@ test('a note that was made without a slot says so, and what is left out beside i
   assert.deepEqual(revisions.map((r) => [r.note_ids, r.suppressed]), [[[note], ['sizing']], [[note], ['sizing', 'regime_fit']]]);
 });
 
-test('of many notes with one text the oldest 20 are named, and the others counted', async () => {
+test('of many notes with the same text the oldest 20 are named and the others counted', async () => {
   const skill = await makeSkill();
   await store(skill, makeTrades(1, 71, () => ({ lessons: FIRST })));
   const ids = [];
@@ -410,7 +410,7 @@ test('of many notes with one text the oldest 20 are named, and the others counte
 
 // ---- faults ----
 
-/** Trades that take long to compare: every revision differs from the one before by what may be chance. */
+/** Trades that are slow to compare: every revision differs from the previous one by what may be chance. */
 async function heavySkill() {
   const skill = await makeSkill();
   await store(skill, makeTrades(24_000, 73, (i) => {
@@ -422,7 +422,7 @@ async function heavySkill() {
 
 const atWork = (client, jobs) => until(async () => (await metricsOf(client)).get('daybook_worker_jobs') === jobs, `${jobs} jobs at work`);
 
-/** Runs `work(client, service)` with a service of one loop; when it stops, a sanitizer tells what was not released. */
+/** Runs `work(client, service)` on a service with one loop; at its stop the sanitizer reports leaks. */
 async function withService(args, work) {
   const service = await s.another({ args: ['--loops', '1', ...args] });
   const client = makeClient(service.base);
@@ -434,7 +434,7 @@ async function withService(args, work) {
   }
 }
 
-test('a request whose time is up is told so, and its work is dropped', async () => {
+test('a request over its time limit is 504, and its work is dropped', async () => {
   const skill = await heavySkill();
   await withService(['--request-timeout-ms', '300'], async (client) => {
     const answer = await client.get(`/v1/skills/${skill}/ab`, { status: 504 });
@@ -443,7 +443,7 @@ test('a request whose time is up is told so, and its work is dropped', async () 
   });
 });
 
-test('a client that leaves, and a stop in the middle, harm nobody', async () => {
+test('a client that disconnects and a stop during the work do no harm', async () => {
   const skill = await heavySkill();
   await withService(['--stop-timeout-ms', '0'], async (client, service) => {
     const leaving = new AbortController();
@@ -460,7 +460,7 @@ test('a client that leaves, and a stop in the middle, harm nobody', async () => 
   });
 });
 
-test('of many that ask at once each waits its turn, and is answered', async () => {
+test('many concurrent requests queue, and all are served', async () => {
   const skill = await makeSkill();
   await store(skill, makeTrades(2_000, 103, (i) => ({ lessons: i < 1_000 ? FIRST : SECOND })));
   await withService([], async (client) => {
@@ -469,7 +469,7 @@ test('of many that ask at once each waits its turn, and is answered', async () =
   });
 });
 
-test('whoever waits for a turn waits no longer than a request may take, and those before it leave their places', async () => {
+test('a queued request waits no longer than the request timeout, and expired ones leave the queue', async () => {
   const skill = await makeSkill();
   await store(skill, makeTrades(50, 107));
   await withService(['--request-timeout-ms', '1500'], async (client) => {

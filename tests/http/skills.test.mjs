@@ -1,4 +1,4 @@
-// Skills: their versions are written by name, stay what they are once they run, and are read back at any time.
+// Skills: versions are written by name, immutable once deployed, and readable at any instant.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deploy, newVersion, putVersion } from '../lib/ledger.mjs';
@@ -16,13 +16,13 @@ const pathOf = (skill_id, version) => `/v1/skills/${skill_id}/versions/${version
 const put = (skill_id, version, body, options) => s.api('PUT', pathOf(skill_id, version), { body, ...options });
 const refusedFor = async (changes) => faults(await put('refused', 'v1', newVersion(changes), { status: 422 }));
 
-test('a version comes back as it was written', async () => {
+test('a version is returned as it was written', async () => {
   const answer = await put('whole', 'v1', { ...FULL, at: day(3) }, { status: 201 });
   assert.deepEqual(answer.json, { skill_id: 'whole', version: 'v1', ...FULL, created_at: day(3) });
   assert.equal((await s.api.get(pathOf('whole', 'v1'), { status: 200 })).text, answer.text);
 });
 
-test('what is left out, or null, has its default', async () => {
+test('absent and null fields get their defaults', async () => {
   const bodies = [
     {},
     { avoid: null, memory: null, at: null },
@@ -39,13 +39,13 @@ test('what is left out, or null, has its default', async () => {
   assert.deepEqual(memory, { ...DEFAULTS, recent_trades_k: 0, reflection: { cadence: 'per_n_trades', every_n_trades: 10 } });
 });
 
-test("the server's clock dates a version that brings no time", async () => {
+test('created_at defaults to the server clock', async () => {
   const before = Date.now();
   const { created_at } = await putVersion(s.api);
   assert.ok(Date.parse(created_at) >= before - 1 && Date.parse(created_at) <= Date.now() + 1, created_at);
 });
 
-test('the same again changes nothing, also when it is dated otherwise', async () => {
+test('writing the same version again changes nothing, even under another date', async () => {
   const first = await put('again', 'v1', { ...FULL, at: day(1) }, { status: 201 });
   for (const at of [day(1), day(2), undefined]) assert.equal((await put('again', 'v1', { ...FULL, at }, { status: 200 })).text, first.text);
   const spelled = await putVersion(s.api, { skill_id: 'spelled' });
@@ -53,7 +53,7 @@ test('the same again changes nothing, also when it is dated otherwise', async ()
   assert.deepEqual({ ...same, created_at }, spelled, 'defaults that are spelled out are no change');
 });
 
-test('a version that nobody runs is replaced; what it was before stays known for the time before', async () => {
+test('a version without deployments can be replaced; earlier as_of reads still show the old text', async () => {
   const [first, listed, skills] = [await put('draft', 'v1', newVersion({ at: day(1) }), { status: 201 }), ...(await Promise.all(['/v1/skills/draft/versions', '/v1/skills'].map((path) => s.api.get(`${path}?as_of=${day(4)}`))))];
   const changed = await put('draft', 'v1', { ...FULL, at: day(5) }, { status: 200 });
   assert.deepEqual(changed.json, { skill_id: 'draft', version: 'v1', ...FULL, created_at: day(5) });
@@ -73,7 +73,7 @@ test('a version that nobody runs is replaced; what it was before stays known for
   assert.deepEqual((await s.api.get('/v1/skills/draft/versions')).json.items.map((v) => v.strategy), ['The last.']);
 });
 
-test('a version that a deployment runs does not change, in any part', async () => {
+test('no field of a deployed version can change', async () => {
   const before = await putVersion(s.api, { skill_id: 'running', ...FULL });
   const { id } = await deploy(s.api, { skill_id: 'running', version: 'v1', mode: 'sim' });
   await put('running', 'v1', FULL, { status: 200 });
@@ -96,7 +96,7 @@ test('a version that a deployment runs does not change, in any part', async () =
   await put('running', 'v1', newVersion(), { status: 200 });
 });
 
-test('of many that write the same version at once, one makes it', async () => {
+test('of many concurrent writes of one version, one creates it', async () => {
   const answers = await Promise.all(Array.from({ length: 16 }, () => put('crowd', 'same', newVersion())));
   assert.deepEqual(answers.map((a) => a.status).sort(), [...Array(15).fill(200), 201]);
   assert.equal(new Set(answers.map((a) => a.text)).size, 1);
@@ -107,7 +107,7 @@ test('of many that write the same version at once, one makes it', async () => {
   assert.deepEqual(new Set(versions.map((a) => a.status)), new Set([201]));
 });
 
-test('a version is never replaced under a deployment that is being made', async () => {
+test('a version is never replaced while a deployment of it is being created', async () => {
   for (let round = 0; round < 12; round++) {
     const skill_id = `race-${round}`;
     await putVersion(s.api, { skill_id, memory: { reflection: { cadence: 'daily' } } });
@@ -130,13 +130,13 @@ test('names are 1 to 64 letters, digits, _ . and -, and begin with a letter or a
   assert.deepEqual(await s.query("select from daybook.skills where skill_id !~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$'"), []);
 });
 
-test('names are told apart by the case of their letters', async () => {
+test('names are case-sensitive', async () => {
   await putVersion(s.api, { skill_id: 'Case' });
   await s.api.get(pathOf('case', 'v1'), { status: 404 });
   await s.api.get(pathOf('Case', 'V1'), { status: 404 });
 });
 
-test('every bad field is refused by name, and nothing is stored', async () => {
+test('every invalid field is rejected by name, and nothing is stored', async () => {
   assert.deepEqual(await refusedFor({ strategy: undefined }), ['strategy: required']);
   assert.deepEqual(await refusedFor({ strategy: '' }), ['strategy: too_short']);
   assert.deepEqual(await refusedFor({ strategy: ' \n' }), ['strategy: too_short']);
@@ -173,7 +173,7 @@ test('every bad field is refused by name, and nothing is stored', async () => {
   assert.deepEqual(await s.query("select from daybook.skills where skill_id = 'refused'"), []);
 });
 
-test('the ends of the limits are inside, and count characters', async () => {
+test('length limits are inclusive and count characters', async () => {
   const full = {
     strategy: '🚀'.repeat(20000),
     avoid: Array.from({ length: 50 }, (_, i) => 'é'.repeat(498) + String(i).padStart(2, '0')),
@@ -184,7 +184,7 @@ test('the ends of the limits are inside, and count characters', async () => {
   assert.deepEqual(made.avoid, full.avoid);
 });
 
-test('what does not exist is 404', async () => {
+test('an unknown skill or version is 404', async () => {
   await putVersion(s.api, { skill_id: 'exists' });
   for (const path of [pathOf('nothing', 'v1'), pathOf('exists', 'v2'), '/v1/skills/nothing/versions', '/v1/skills/exists'])
     await s.api.get(path, { status: 404 });
@@ -205,14 +205,14 @@ test('versions are listed newest first, page by page', async () => {
   await s.api.get(`/v1/skills/limits/versions?limit=1&cursor=${next_cursor}`, { status: 422 });
 });
 
-test('skills are listed by name with the count of their versions and the newest, page by page', async () => {
+test('skills are listed by name with their version count and newest version, page by page', async () => {
   const all = await everyItem(s.api, '/v1/skills');
   assert.deepEqual(all.map((x) => x.skill_id), all.map((x) => x.skill_id).toSorted());
   assert.deepEqual(all.find((x) => x.skill_id === 'paged'), { skill_id: 'paged', versions: 4, latest_version: 'd', created_at: day(1) });
   for (const limit of [1, 7]) assert.deepEqual(await everyItem(s.api, `/v1/skills?limit=${limit}`), all);
 });
 
-test('as of an instant, only what was written until then is known', async () => {
+test('as_of shows only what was written by then', async () => {
   await putVersion(s.api, { skill_id: 'then', version: 'old', at: day(100) });
   await putVersion(s.api, { skill_id: 'then', version: 'new', at: day(102) });
   const listed = async (as) => (await everyItem(s.api, `/v1/skills?as_of=${as}`)).find((x) => x.skill_id === 'then');
@@ -226,7 +226,7 @@ test('as of an instant, only what was written until then is known', async () => 
   assert.deepEqual(await listed(day(102)), { skill_id: 'then', versions: 2, latest_version: 'new', created_at: day(100) });
 });
 
-test('reads carry an ETag and answer 304 until something changes', async () => {
+test('reads have an ETag and are 304 until something changes', async () => {
   await putVersion(s.api, { skill_id: 'tagged' });
   for (const path of [pathOf('tagged', 'v1'), '/v1/skills/tagged/versions', '/v1/skills']) {
     const { etag } = (await s.api.get(path, { status: 200 })).headers;

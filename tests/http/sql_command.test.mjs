@@ -1,4 +1,4 @@
-// `daybookd sql`: the statements as they are sent to PostgreSQL, for people to read.
+// `daybookd sql` prints the statements as they are sent to PostgreSQL, for review.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ const statements = async () => {
   return stdout.trimEnd().split('\n').map((line) => line.split(/ {2,}/));
 };
 
-test('--list has every statement with its lane, its shape and its parameters', async () => {
+test('--list shows every statement with its lane, shape and parameters', async () => {
   const list = await statements();
   assert.ok(list.length > 100);
   for (const [name, lane, shape, params, ...more] of list) {
@@ -31,14 +31,14 @@ test('a name prints the expanded text with numbered parameters', async () => {
   assert.doesNotMatch(stdout, /\{\w+\}|[^:]:[a-z]+::/);
 });
 
-test('a statement that reads one row has a form for several requests', async () => {
+test('a one-row read has a second form for several requests', async () => {
   const { code, stdout } = await command(['sql', 'lesson_get_together']);
   assert.equal(code, 0);
   assert.match(stdout, /unnest\(\$1::text\[\]/);
   assert.match(stdout, /where owner = q\.p1 and id = q\.p2::uuid/);
 });
 
-test('the build folder has the same texts in one file', async () => {
+test('the build directory has the same text in one file', async () => {
   const all = await readFile(join(dirname(process.env.DAYBOOKD), 'gen/statements.gen.sql'), 'utf8');
   for (const [name] of await statements()) {
     const { stdout } = await command(['sql', name]);
@@ -46,7 +46,7 @@ test('the build folder has the same texts in one file', async () => {
   }
 });
 
-test('an unknown name, no name and too many words are usage errors', async () => {
+test('an unknown name, no name and extra arguments are usage errors', async () => {
   const unknown = await command(['sql', 'lesson_gett']);
   assert.equal(unknown.code, 2);
   assert.equal(unknown.stdout, '');

@@ -1,4 +1,4 @@
-// Stopping: SIGTERM finishes what is in flight, takes nothing new, and ends with 0.
+// Shutdown: SIGTERM finishes requests in flight, accepts no new ones, and exits with 0.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -22,13 +22,13 @@ async function lock() {
 
 const waiting = async () => Number((await s.query("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"))[0].n);
 
-test('an idle service stops at once, also with open connections', async () => {
+test('an idle service stops immediately, even with open connections', async () => {
   const service = await s.another({ args: ['--stop-timeout-ms', '600000'] });
   const sockets = Array.from({ length: 20 }, () => net.connect(service.port, '127.0.0.1'));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   for (const socket of sockets) socket.on('error', () => {}).resume();
   await exchange(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-  await service.stop(); // long before its time-out
+  await service.stop(); // long before its timeout
   for (const socket of sockets) socket.destroy();
 });
 
@@ -59,7 +59,7 @@ test('a request in flight is finished before the service ends', async () => {
   assert.equal((await s.api.get('/v1/lessons?tags=in-flight')).json.items.length, 1);
 });
 
-test('a request that does not finish in time does not keep the service', async () => {
+test('a request that does not finish in time does not block the shutdown', async () => {
   const service = await s.another({ args: ['--stop-timeout-ms', '500'] });
   const api = makeClient(service.base);
   const unlock = await lock();
@@ -72,7 +72,7 @@ test('a request that does not finish in time does not keep the service', async (
   api.close();
 });
 
-test('SIGINT stops in the same way', async () => {
+test('SIGINT works like SIGTERM', async () => {
   const service = await s.another();
   service.child.kill('SIGINT');
   assert.deepEqual(await eventually(service.ended, 'it ends'), { code: 0, signal: null });

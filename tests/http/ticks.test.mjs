@@ -1,4 +1,4 @@
-// Ticks: what comes again, what comes late, what is counted and what is stamped.
+// Ticks: retries, late and missed ticks, daily figures, and the stamps of a trade.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ const refused = (answer) => [answer.status, answer.json.code];
 const last = async (deployment) => (await rowsOf(s.query, 'agent_state', deployment))[0];
 const number = (raw) => JSON.stringify(raw);
 
-/** Posts the ticks in order and gives the texts of the answers. */
+/** Posts the ticks in order and returns the response bodies as text. */
 async function postAll(deployment, ticks) {
   const answers = [];
   for (const tick of ticks) answers.push((await post(s.api, deployment, tick)).text);
@@ -22,9 +22,9 @@ async function postAll(deployment, ticks) {
 const BUY = { proposed_action: { kind: 'propose_order', symbol: 'BTC', reason: 'breakout' }, engine: { kind: 'executed' } };
 const SELL = { proposed_action: { kind: 'close_position', symbol: 'BTC', reason: 'target hit' }, engine: { kind: 'executed' } };
 
-// ---- again, late, missed ----
+// ---- retries, late ticks, missed ticks ----
 
-test('the same tick again changes nothing and has the same answer, but replayed', async () => {
+test('a retried tick changes nothing and gets the same response, marked as replayed', async () => {
   const deployment = await deploy(s.query);
   const ticks = [
     tickOf(0, [['BTC', 'long', '0.5', '65200.10']], { ...BUY, fees: [{ symbol: 'BTC', fees_usd: 0.1 }, { symbol: 'DOGE', fees_usd: exact('0.20') }] }),
@@ -44,14 +44,14 @@ test('the same tick again changes nothing and has the same answer, but replayed'
   await checkTable(s.query, deployment, answers);
 });
 
-test('the same content spelled differently is the same tick', async () => {
+test('the same content in a different notation is the same tick', async () => {
   const deployment = await deploy(s.query);
   const tick = tickOf(0, [['BTC', 'long', '1', '100']], { ...BUY, marks: { ETH: 3 }, bars: { BTC: [1, 2] } });
   const first = await post(s.api, deployment, tick);
   const { bars, ...rest } = tick;
   const reordered = Object.fromEntries(Object.entries(rest).reverse());
   const spellings = [
-    rest, // bars are not kept
+    rest, // bars are not stored
     { ...rest, bars: { BTC: [7, 8, 9] } },
     reordered,
     { ...rest, tick_at: '2026-06-04T12:00:00.000+02:00' },
@@ -63,7 +63,7 @@ test('the same content spelled differently is the same tick', async () => {
   assert.equal((await last(deployment)).last_snapshot_id, first.json.snapshot_id);
 });
 
-test('another content at the same instant is 409 tick_conflict, and nothing is changed', async () => {
+test('different content at the same instant is 409 tick_conflict and changes nothing', async () => {
   const deployment = await deploy(s.query);
   const tick = tickOf(0, [['BTC', 'long', '1', '100']], { ...BUY, marks: { ETH: 3 }, fees: [{ symbol: 'BTC', fees_usd: 1 }] });
   const { json } = await post(s.api, deployment, tick);
@@ -88,7 +88,7 @@ test('another content at the same instant is 409 tick_conflict, and nothing is c
   assert.equal((await post(s.api, deployment, tick)).json.replayed, true);
 });
 
-test('a tick older than the last one is 409 tick_out_of_order, and nothing is changed', async () => {
+test('a tick older than the last one is 409 tick_out_of_order and changes nothing', async () => {
   const deployment = await deploy(s.query);
   await post(s.api, deployment, tickOf(10, [['BTC', 'long', '1', '100']]));
   await post(s.api, deployment, tickOf(20, [['BTC', 'long', '1', '101']]));
@@ -101,13 +101,13 @@ test('a tick older than the last one is 409 tick_out_of_order, and nothing is ch
   assert.equal((await post(s.api, deployment, tickOf('2026-06-04T10:20:00.000001Z', [['BTC', 'long', '1', '102']]))).json.ops[0].op, 'update_trade');
 });
 
-test('missed ticks heal: the next one finds what happened in between', async () => {
+test('after missed ticks the next one catches up with the changes in between', async () => {
   const whole = Array.from({ length: 12 }, (_, i) => tickOf(i, [[['BTC', 'long', '1', '100'], ['BTC', 'short', '2', '90'], ['ETH', 'long', '1', '50']][i % 3]]));
   const deployment = await deploy(s.query);
   const answers = await postAll(deployment, whole.filter((_, i) => i % 5 === 0));
   await checkTable(s.query, deployment, answers);
   const open = parseExact(answers.at(-1)).open;
-  assert.deepEqual(open.map((o) => [o.symbol, o.side, number(o.size_base)]), [['BTC', 'short', '2']]); // what the tick of minute 10 holds
+  assert.deepEqual(open.map((o) => [o.symbol, o.side, number(o.size_base)]), [['BTC', 'short', '2']]); // the positions of the tick at minute 10
   await post(s.api, deployment, tickOf(11, []));
   const rows = await rowsOf(s.query, 'trade_history', deployment);
   assert.deepEqual(rows.map((r) => `${r.symbol} ${r.side} ${r.status}`), ['BTC long closed', 'ETH long closed', 'BTC short closed']);
@@ -115,14 +115,14 @@ test('missed ticks heal: the next one finds what happened in between', async () 
 
 // ---- digits ----
 
-test('decimals survive, digit for digit, in the answer and in the table', async () => {
+test('decimals keep every digit in the response and in the table', async () => {
   const asWritten = ['0.0000964', '65200.12345678', '1.10', '100', '0.10000000000000000000', '12345678901234567890.123456789012345678', '0.000000000000000001', '1.000000000000000000000000000000000000001', '3.141592653589793238462643383279502884197'];
   const written = {
     '9.64e-5': '0.0000964',
     '6.520012345678E4': '65200.12345678',
     '1E2': '100',
     '1.5e+3': '1500',
-    '1.2345678901234567890123e-5': '0.000012345678901234567890123', // more digits than are computed with
+    '1.2345678901234567890123e-5': '0.000012345678901234567890123', // more digits than the arithmetic uses
     '12345678901234567890123e-22': '1.2345678901234567890123',
     '1.2345678901234567890123e1': '12.345678901234567890123',
   };
@@ -143,7 +143,7 @@ test('decimals survive, digit for digit, in the answer and in the table', async 
   }
 });
 
-test('the digits of equity and fees survive too', async () => {
+test('equity and fees keep every digit too', async () => {
   const deployment = await deploy(s.query);
   const tick = tickOf(0, [['BTC', 'long', '1', '1']], { fees: [{ symbol: 'BTC', fees_usd: exact('0.000000000000000001') }, { symbol: 'ETH', fees_usd: exact('0.1000') }] });
   tick.portfolio.equity_usd = exact('12345678901234567890.100');
@@ -156,7 +156,7 @@ test('the digits of equity and fees survive too', async () => {
   assert.deepEqual(JSON.stringify(snapshot.unmatched_fees), '[{"symbol":"ETH","fees_usd":0.1000}]');
 });
 
-test('texts survive: quotes, line ends, other scripts', async () => {
+test('text is preserved: quotes, line ends, other scripts', async () => {
   const reasons = ['say "no" \\ to it', 'two\nlines\tand a tab', 'Ausbruch über 65 200 €, 突破 🚀', '</script>&<!--', "it's $1 {}", 'x'.repeat(2000), '\u2028 and \u00a0'];
   for (const reason of reasons) {
     const deployment = await deploy(s.query);
@@ -174,7 +174,7 @@ test('texts survive: quotes, line ends, other scripts', async () => {
 
 // ---- the day ----
 
-test('the day starts at its first tick, by UTC: equity, orders and PnL of today', async () => {
+test('the day starts at its first UTC tick: equity, orders and PnL of today', async () => {
   const deployment = await deploy(s.query);
   const step = async (at, equity, positions, more) => {
     const tick = tickOf(at, positions, more);
@@ -191,20 +191,20 @@ test('the day starts at its first tick, by UTC: equity, orders and PnL of today'
   assert.equal(await step('2026-06-04T00:00:01Z', '1001', btc('100'), BUY), '1000.5 1 0 0');
   assert.equal(await step('2026-06-04T12:00:00Z', '990', btc('90'), { proposed_action: { kind: 'hold' }, engine: { kind: 'executed' } }), '1000.5 1 0 0');
   assert.equal(await step('2026-06-04T12:00:01Z', '990', btc('90'), { ...BUY, engine: { kind: 'rejected', rule: 'R3_POSITION_CAP' } }), '1000.5 1 0 0');
-  assert.equal(await step('2026-06-04T12:00:02Z', '990', btc('90'), { ...BUY, engine: undefined }), '1000.5 1 0 0'); // nobody says that it was executed
+  assert.equal(await step('2026-06-04T12:00:02Z', '990', btc('90'), { ...BUY, engine: undefined }), '1000.5 1 0 0'); // no engine result, so not counted as executed
   assert.equal(await step('2026-06-04T12:00:03Z', '990', [], { ...SELL, marks: { BTC: 90 } }), '1000.5 2 -10 1');
   assert.equal(await step('2026-06-04T13:00:00Z', '990', btc('50'), BUY), '1000.5 3 -10 1');
   assert.equal(await step('2026-06-04T13:00:01Z', '989', btc('49', '2', 'short'), { proposed_action: { kind: 'adjust_position' }, engine: { kind: 'executed' } }), '1000.5 4 -11 2'); // a flip
-  assert.equal(await step('2026-06-04T23:59:59.999999Z', '989.25', [], { marks: { BTC: 48.5 } }), '1000.5 4 -10 0'); // a gain ends the row of losses
+  assert.equal(await step('2026-06-04T23:59:59.999999Z', '989.25', [], { marks: { BTC: 48.5 } }), '1000.5 4 -10 0'); // a gain ends the losing streak
   assert.equal(await step('2026-06-05T01:59:59+02:00', '1', [], {}).catch((e) => e.message.includes('tick_out_of_order')), true); // still the 4th
   assert.equal(await step('2026-06-05T00:00:00Z', '777.70', btc('10'), BUY), '777.7 1 0 0');
   assert.equal(await step('2026-06-05T10:00:00Z', '776', [], { marks: { BTC: 9 } }), '777.7 1 -1 1');
-  assert.equal(await step('2026-06-08T10:00:00Z', '500', [], {}), '500 0 0 1'); // days without ticks; a row of losses has no day
+  assert.equal(await step('2026-06-08T10:00:00Z', '500', [], {}), '500 0 0 1'); // days without ticks; a losing streak continues across days
   assert.equal(await step('2026-06-08T11:00:00Z', '501', [['A', 'long', '1', '5'], ['B', 'long', '1', '5'], ['C', 'long', '1', '5']], {}), '500 0 0 1');
   assert.equal(await step('2026-06-08T12:00:00Z', '501', [], { marks: { A: 4, B: 4, C: 5 } }), '500 0 -2 0'); // by symbol; breaking even is no loss
 });
 
-test('what a partial close realizes is of the day on which it happens, and the rest of the day of the close', async () => {
+test('a partial close counts on its own day, the remainder on the day of the final close', async () => {
   const deployment = await deploy(s.query);
   const today = async (at, positions, more) => {
     await post(s.api, deployment, tickOf(at, positions, more));
@@ -218,7 +218,7 @@ test('what a partial close realizes is of the day on which it happens, and the r
   assert.deepEqual((await rowsOf(s.query, 'trade_history', deployment)).map((row) => number(row.realized_pnl_usd)).sort(), ['15', '170']);
 });
 
-test('the day before 1970 starts at midnight too', async () => {
+test('days before 1970 start at midnight too', async () => {
   const deployment = await deploy(s.query);
   const starts = [];
   for (const [i, at] of ['1969-12-30T23:59:59Z', '1969-12-31T00:00:00Z', '1969-12-31T23:59:59Z', '1970-01-01T00:00:00Z', '1970-01-01T23:00:00Z'].entries()) {
@@ -232,7 +232,7 @@ test('the day before 1970 starts at midnight too', async () => {
 
 // ---- reflection ----
 
-/** Opens `count` trades in one tick and closes them in the next: whether reflection is due after each. */
+/** Opens `count` trades in one tick and closes them in the next; returns whether reflection is due after each tick. */
 async function round(deployment, n, count) {
   const held = Array.from({ length: count }, (_, i) => [`S${i}`, 'long', '1', '10']);
   const opened = await post(s.api, deployment, tickOf(2 * n, held));
@@ -241,12 +241,12 @@ async function round(deployment, n, count) {
   return [opened.json.reflection_due, closed.json.reflection_due];
 }
 
-test('reflection is due: never when off', async () => {
+test('with cadence off reflection is never due', async () => {
   const deployment = await deploy(s.query, { cadence: 'off', everyN: 1 });
   for (let n = 0; n < 4; n++) assert.deepEqual(await round(deployment, n, 3), [false, false]);
 });
 
-test('reflection is due: whenever n trades are closed, also when several close at once', async () => {
+test('per_n_trades: reflection is due after every n closed trades, even when several close at once', async () => {
   const deployment = await deploy(s.query, { cadence: 'per_n_trades', everyN: 3 });
   const due = [];
   for (const [n, count] of [1, 1, 1, 2, 2, 7, 1, 1].entries()) {
@@ -259,7 +259,7 @@ test('reflection is due: whenever n trades are closed, also when several close a
   assert.deepEqual([state.closed_trades, state.closed_since_reflection].map(number), ['16', '16']);
 });
 
-test('reflection is due: daily, once trades were closed, until a note of that day is there', async () => {
+test('daily: reflection is due after a closed trade until a note of that day exists', async () => {
   const deployment = await deploy(s.query, { cadence: 'daily' });
   const day = (d, hour) => `2026-06-${String(d).padStart(2, '0')}T${String(hour).padStart(2, '0')}:00:00Z`;
   const due = async (at, positions = []) => (await post(s.api, deployment, tickOf(at, positions))).json.reflection_due;
@@ -279,7 +279,7 @@ test('reflection is due: daily, once trades were closed, until a note of that da
   assert.equal(await due(day(3, 3)), true);
 });
 
-test('whether it was due is part of the answer that is given again', async () => {
+test('a replayed response repeats whether reflection was due', async () => {
   const deployment = await deploy(s.query, { cadence: 'per_n_trades', everyN: 1 });
   await post(s.api, deployment, tickOf(0, [['BTC', 'long', '1', '10']]));
   assert.equal((await post(s.api, deployment, tickOf(1))).json.reflection_due, true);
@@ -290,7 +290,7 @@ test('whether it was due is part of the answer that is given again', async () =>
 
 // ---- stamps ----
 
-test('what opens is stamped with the lessons of that moment, what is open keeps its own', async () => {
+test('a new trade is stamped with the current lessons, an open trade keeps its own', async () => {
   const deployment = await deploy(s.query);
   const hashes = async () => Object.fromEntries((await rowsOf(s.query, 'trade_history', deployment)).map((r) => [r.symbol, r.entry_lessons_hash]));
   const held = ['A', 'B', 'C'].map((symbol) => [symbol, 'long', '1', '10']);
@@ -310,7 +310,7 @@ test('what opens is stamped with the lessons of that moment, what is open keeps 
 const rising = Array.from({ length: 12 }, (_, i) => 100 + i / 10);
 const falling = rising.toReversed();
 
-test('only what opens gets a regime tag: null without bars, unknown with few', async () => {
+test('only a new trade gets a regime tag: null without bars, unknown with too few', async () => {
   const deployment = await deploy(s.query);
   const held = ['DOWN', 'FEW', 'NONE', 'UP'].map((symbol) => [symbol, 'long', '1', '10']);
   const bars = { UP: rising, DOWN: falling, FEW: rising.slice(1), EMPTY: [], 'NOT HELD': rising };
@@ -327,7 +327,7 @@ test('only what opens gets a regime tag: null without bars, unknown with few', a
   assert.ok(!(await rowsOf(s.query, 'decision_snapshots', deployment)).some((row) => JSON.stringify(row.input).includes('bars')), 'bars are not kept');
 });
 
-test('fees of a symbol without a trade are reported and charged to nobody', async () => {
+test('fees of a symbol without a trade are reported and charged to no trade', async () => {
   const deployment = await deploy(s.query);
   const fees = [{ symbol: 'BTC', fees_usd: exact('0.10') }, { symbol: 'ETH', fees_usd: exact('0.20') }, { symbol: 'ETH', fees_usd: exact('0.3') }, { symbol: 'FLAT', fees_usd: 1 }];
   const tick = tickOf(0, [['BTC', 'long', '1', '10'], ['FLAT', 'long', '0', '10']], { fees });
@@ -342,7 +342,7 @@ test('fees of a symbol without a trade are reported and charged to nobody', asyn
 
 // ---- two ledgers, other owners, keys ----
 
-test('a sim and a live deployment fed the same ticks hold the same ledger, hash for hash', async () => {
+test('a simulated and a live deployment with the same ticks have the same ledger, hash for hash', async () => {
   const ticks = Array.from({ length: 60 }, (_, i) => {
     const positions = [['BTC', i % 7 < 4 ? 'long' : 'short', `${1 + (i % 5)}.${i}`, `${65000 + ((i * 37) % 400)}.${i % 10}5`]];
     if (i % 3) positions.push(['ETH', 'long', `0.${1 + (i % 9)}`, `${3400 + i}`]);
@@ -364,12 +364,12 @@ test('a sim and a live deployment fed the same ticks hold the same ledger, hash 
   assert.notEqual(hashOf(await ledgerOf(s.query, other)), hashes[0], 'the hash sees a difference of one fee');
 });
 
-test('a deployment that is not there is 404', async () => {
+test('an unknown deployment is 404', async () => {
   for (const id of [UNKNOWN_ID, randomUUID()]) assert.deepEqual(refused(await s.api.post(ticksPath(id), tickOf(0))), [404, 'not_found']);
   assert.deepEqual(refused(await s.api.post(ticksPath('not-a-uuid'), tickOf(0))).slice(0, 1), [422]);
 });
 
-test('a deployment deleted between two ticks is 404, and leaves nothing', async () => {
+test('a deployment deleted between two ticks is 404 and leaves nothing behind', async () => {
   const deployment = await deploy(s.query);
   await post(s.api, deployment, tickOf(0, [['BTC', 'long', '1', '10']]));
   await s.query('DELETE FROM daybook.deployments WHERE id = $1', [deployment]);
@@ -377,7 +377,7 @@ test('a deployment deleted between two ticks is 404, and leaves nothing', async 
   for (const table of ['agent_state', 'decision_snapshots', 'trade_history']) assert.deepEqual(await rowsOf(s.query, table, deployment), []);
 });
 
-test('an Idempotency-Key: the first answer again, byte for byte', async () => {
+test('an Idempotency-Key replays the first response byte for byte', async () => {
   const deployment = await deploy(s.query);
   const headers = { 'idempotency-key': randomUUID() };
   const tick = tickOf(0, [['BTC', 'long', '1', '10']]);
@@ -389,7 +389,7 @@ test('an Idempotency-Key: the first answer again, byte for byte', async () => {
   assert.equal(again.text, first.text);
   assert.equal(again.headers['idempotency-replayed'], 'true');
   assert.equal((await post(s.api, deployment, tickOf(2), { headers, status: 409 })).json.code, 'idempotency_conflict');
-  const plain = await post(s.api, deployment, tick); // without the key the ledger knows it
+  const plain = await post(s.api, deployment, tick); // without the key the ledger recognises the tick
   assert.equal(plain.text, first.text.replace('"replayed":false', '"replayed":true'));
   const late = { 'idempotency-key': randomUUID() };
   assert.equal((await post(s.api, deployment, tickOf(-1), { headers: late, status: 409 })).json.code, 'tick_out_of_order');
@@ -399,7 +399,7 @@ test('an Idempotency-Key: the first answer again, byte for byte', async () => {
   assert.equal((await post(s.api, deployment, tickOf(3), { headers: unused })).json.replayed, false);
 });
 
-test('keys: another owner has no such deployment; researchers and readers may not post ticks', async () => {
+test('another owner gets 404; researchers and readers may not post ticks', async () => {
   const mine = await deploy(s.query, { owner: 'ann' });
   const keyOf = async (owner, role) => (await createKey(s.url, owner, role)).key;
   const keys = { agent: await keyOf('ann', 'agent'), admin: await keyOf('ann', 'admin'), researcher: await keyOf('ann', 'researcher'), reader: await keyOf('ann', 'reader'), other: await keyOf('bob', 'agent') };
@@ -415,7 +415,7 @@ test('keys: another owner has no such deployment; researchers and readers may no
     assert.equal(await bytesOf(s.query, mine), before);
     assert.equal((await send('agent', tickOf(0, [['BTC', 'long', '1', '10']]))).status, 200);
     assert.equal((await send('admin', tickOf(1))).status, 200);
-    assert.deepEqual(refused(await send('other', tickOf(1))), [404, 'not_found']); // nor what is stored already
+    assert.deepEqual(refused(await send('other', tickOf(1))), [404, 'not_found']); // nor does it see a stored tick
     for (const [path, body] of [['/v1/materialize', { next: tickOf(0) }], ['/v1/regime', { bars: rising }]]) {
       for (const who of ['agent', 'researcher', 'reader', 'other']) assert.equal((await send(who, body, path)).status, 200, `${who} ${path}`);
       assert.equal((await api.post(path, body)).status, 401);

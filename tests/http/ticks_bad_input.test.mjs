@@ -1,4 +1,4 @@
-// Ticks that are refused: each by name, with every bad field, and nothing is stored.
+// Invalid ticks: every invalid field is reported by name, and nothing is stored.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { faults } from '../lib/lessons.mjs';
@@ -16,7 +16,7 @@ const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 const symbols = (count, value) => Object.fromEntries(many(count, (i) => [`S${i}`, value]));
 const later = (days) => new Date(Date.now() + days * 86_400_000).toISOString();
 
-/** Posts it and holds the table against what was before. */
+/** Posts an invalid body and checks that no table changed. */
 async function refuse(body, status, what) {
   deployment ??= await deploy(s.query).then(async (id) => (await post(s.api, id, tickOf(0, held)), id));
   const [bytes, counts] = [await bytesOf(s.query, deployment), await countRows(s.query)];
@@ -165,7 +165,7 @@ test('415: another media type', async () => {
   assert.deepEqual(await countRows(s.query), counts);
 });
 
-test('what is just within the limits is taken', async () => {
+test('values exactly at the limits are accepted', async () => {
   const id = await deploy(s.query);
   const taken = [
     tickOf(0, many(200, (i) => [`S${i}`, 'short', '99999999.5', '999999999'])),
@@ -180,7 +180,7 @@ test('what is just within the limits is taken', async () => {
   assert.deepEqual(ops, [200, 400, 200, 1, 1, 1]);
 });
 
-test('a PnL of today that does not fit is refused too', async () => {
+test('a PnL of today that overflows is rejected', async () => {
   const id = await deploy(s.query);
   const short = many(3, (i) => [`S${i}`, 'short', '1', '1']);
   await post(s.api, id, tickOf(0, short));
@@ -189,7 +189,7 @@ test('a PnL of today that does not fit is refused too', async () => {
   await post(s.api, id, tickOf(1, short));
 });
 
-test('a refused tick can be mended and sent again for the same instant', async () => {
+test('a rejected tick can be corrected and sent again for the same instant', async () => {
   const id = await deploy(s.query);
   await post(s.api, id, tickOf(5, [['BTC', 'long', '-1', '100']]), { status: 422 });
   assert.equal((await post(s.api, id, tickOf(5, held))).json.replayed, false);

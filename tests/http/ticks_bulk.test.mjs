@@ -1,4 +1,4 @@
-// Many ticks in one body: applied as one by one, up to the first line that is refused.
+// Bulk ticks: applied as if posted one by one, up to the first rejected line.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { faults, UNKNOWN_ID } from '../lib/lessons.mjs';
@@ -7,7 +7,7 @@ import { createKey } from '../lib/service.mjs';
 import { addNote, bytesOf, checkTable, countRows, deploy, exact, goldenCases, goldenLines, ledgerOf, ledgerSuite, post, postBulk, randomOf, rowsOf, tickOf, ticksPath } from '../lib/ticks.mjs';
 
 const s = ledgerSuite();
-const BATCH = 64; // ticks that the service stores at once: the edges are worth a test
+const BATCH = 64; // ticks the service stores per transaction; the tests cover its boundaries
 
 const BARS = Array.from({ length: 12 }, (_, i) => 100 + i);
 
@@ -34,7 +34,7 @@ const fresh = async () => {
   return deployment;
 };
 
-/** The ledger of a runner that posts them one by one, and the texts that it was answered. */
+/** The ledger of a runner that posts the ticks one by one, and the response bodies. */
 async function oneByOne(ticks) {
   const deployment = await fresh();
   const texts = [];
@@ -42,7 +42,7 @@ async function oneByOne(ticks) {
   return { ledger: await ledgerOf(s.query, deployment), texts };
 }
 
-/** Answers with each id replaced by the place where it comes first. */
+/** Responses with each id replaced by the position of its first occurrence. */
 function nameless(texts) {
   const seen = new Map();
   return texts.map((text) => text.replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (id) => (seen.has(id) ? seen : seen.set(id, `id-${seen.size}`)).get(id)));
@@ -50,7 +50,7 @@ function nameless(texts) {
 
 const answersOf = (lines) => lines.map(({ line, ...answer }) => JSON.stringify(answer));
 
-test('every golden case: the ops, the refusals, and where to resume', async () => {
+test('every golden case yields its ops, its errors and the line to resume at', async () => {
   for (const { name, ticks } of goldenCases()) {
     const deployment = await deploy(s.query);
     const names = new Map();
@@ -74,14 +74,14 @@ test('every golden case: the ops, the refusals, and where to resume', async () =
           answers.push(JSON.stringify(answer));
         }
       }
-      from = last.done ? ticks.length : from + last.resume_at; // on with the line behind the one that was refused
+      from = last.done ? ticks.length : from + last.resume_at; // continue after the rejected line
     }
     assert.equal(answers.length, ticks.filter(({ expected: [line] }) => /^(\{|nothing|stray)/.test(line)).length, name);
     await checkTable(s.query, deployment, answers);
   }
 });
 
-test('the same as one by one: the answers and the ledger, whatever the number of lines', async () => {
+test('responses and ledger are the same as one by one, for any number of lines', async () => {
   for (const count of [1, 2, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH, 3 * BATCH + 17]) {
     const ticks = stream(count, count);
     const deployment = await fresh();
@@ -95,7 +95,7 @@ test('the same as one by one: the answers and the ledger, whatever the number of
   }
 });
 
-test('the same body again: every line is replayed, nothing is written', async () => {
+test('a retried body replays every line and writes nothing', async () => {
   const ticks = stream(BATCH + 20, 7);
   const deployment = await fresh();
   const first = await postBulk(s.api, deployment, ticks);
@@ -106,7 +106,7 @@ test('the same body again: every line is replayed, nothing is written', async ()
   assert.equal(await bytesOf(s.query, deployment), before);
 });
 
-test('some of it stored already, some of it twice in the body', async () => {
+test('lines already stored or repeated in the body are replayed', async () => {
   const ticks = stream(30, 8);
   const deployment = await fresh();
   for (const tick of ticks.slice(0, 10)) await post(s.api, deployment, tick);
@@ -117,7 +117,7 @@ test('some of it stored already, some of it twice in the body', async () => {
   assert.equal(await ledgerOf(s.query, deployment), (await oneByOne(ticks)).ledger);
 });
 
-test('empty lines are skipped and counted; the last line needs no end', async () => {
+test('empty lines are skipped but counted; the last line needs no newline', async () => {
   const [a, b, c] = stream(3, 9).map((tick) => JSON.stringify(tick));
   for (const text of [`\n${a}\n\n\n${b}\n${c}`, `\n${a}\n\n\n${b}\n${c}\n\n\n`, `\r\n${a}\r\n\r\n\r\n${b}\r\n${c}\r\n`]) {
     const { lines, last } = await postBulk(s.api, await fresh(), text);
@@ -144,12 +144,12 @@ const BAD = {
   'two ticks in a line': [`${JSON.stringify(tickOf(99998))} ${JSON.stringify(tickOf(99999))}`, 'invalid_json'],
 };
 
-test('a bad line: those before it stay, nothing after it is applied, and the end says where to resume', async () => {
+test('after a bad line the earlier ones stay, later ones are not applied, and the last line says where to resume', async () => {
   const ledgers = new Map();
   for (const [i, [what, [bad, code, fields]]] of Object.entries(BAD).entries())
     for (const at of i % 4 === 3 ? [1, BATCH, BATCH + 1] : [1, 7]) {
       const ticks = stream(at + 5, 1);
-      // The first tick is posted before, so that there is something to conflict with.
+      // The first tick is already posted, so that a line can conflict with it.
       const deployment = await fresh();
       await post(s.api, deployment, ticks[0]);
       const lines = ticks.slice(1).map((tick) => JSON.stringify(tick));
@@ -165,13 +165,13 @@ test('a bad line: those before it stay, nothing after it is applied, and the end
       assert.equal((await rowsOf(s.query, 'decision_snapshots', deployment)).length, at, place);
       if (!ledgers.has(at)) ledgers.set(at, (await oneByOne(ticks.slice(0, at))).ledger);
       assert.equal(await ledgerOf(s.query, deployment), ledgers.get(at), place);
-      // Mended, that is without it, the rest is taken from there.
+      // Without the bad line the rest is accepted from there.
       const rest = await postBulk(s.api, deployment, lines.slice(at).join('\n'));
       assert.deepEqual(rest.last, { done: true, applied: ticks.length - at, replayed: 0, resume_at: null }, place);
     }
 });
 
-test('of two bad lines the first is told, and only its faults', async () => {
+test('of two bad lines only the errors of the first are reported', async () => {
   const ticks = stream(4, 3).map((tick) => JSON.stringify(tick));
   const [twice, , twiceFields] = BAD['a symbol twice'];
   const pairs = [
@@ -191,7 +191,7 @@ test('of two bad lines the first is told, and only its faults', async () => {
   }
 });
 
-test('a line longer than a body may be is refused where it stands', async () => {
+test('a line over the body limit is rejected with its line number', async () => {
   const deployment = await fresh();
   const [a, b] = stream(2, 4).map((tick) => JSON.stringify(tick));
   const { lines, last } = await postBulk(s.api, deployment, [a, `{"tick_at":"${'x'.repeat(1_100_000)}"}`, b].join('\n'));
@@ -200,7 +200,7 @@ test('a line longer than a body may be is refused where it stands', async () => 
   assert.deepEqual(last, { done: false, applied: 1, replayed: 0, resume_at: 2 });
 });
 
-test('the largest ticks, many of them', async () => {
+test('many ticks of maximum size are accepted', async () => {
   const deployment = await fresh();
   const wide = (side) => Array.from({ length: 200 }, (_, i) => [`S${i}`, side, '1', '10']);
   const ticks = Array.from({ length: 8 }, (_, i) => tickOf(i, i % 4 === 3 ? [] : wide(i % 2 ? 'long' : 'short'), { bars: { S1: Array(5000).fill(1.5) } }));
@@ -210,7 +210,7 @@ test('the largest ticks, many of them', async () => {
   assert.equal(await ledgerOf(s.query, deployment), (await oneByOne(ticks)).ledger);
 });
 
-test('two runners with the same body at once: each tick is stored once, the ledger is the one of a single runner', async () => {
+test('two runners posting the same body concurrently store each tick once, with the ledger of a single runner', async () => {
   const ticks = stream(200, 5);
   const deployment = await fresh();
   const answers = await Promise.all([0, 1, 2].map(() => postBulk(s.api, deployment, ticks)));
@@ -219,16 +219,16 @@ test('two runners with the same body at once: each tick is stored once, the ledg
   assert.equal(await ledgerOf(s.query, deployment), (await oneByOne(ticks)).ledger);
 });
 
-test('single ticks come in between: one order, nothing lost', async () => {
+test('single ticks posted during a bulk request: one order, nothing lost', async () => {
   const ticks = stream(300, 6);
   const deployment = await fresh();
   const [bulk] = await Promise.all([
     postBulk(s.api, deployment, ticks),
     (async () => {
-      for (const tick of ticks.filter((_, i) => i % 10 === 0)) await post(s.api, deployment, tick).catch(() => {}); // those ahead of the body make it fall behind
+      for (const tick of ticks.filter((_, i) => i % 10 === 0)) await post(s.api, deployment, tick).catch(() => {}); // ticks ahead of the body make its next lines out of order
     })(),
   ]);
-  // Whoever was overtaken was told so, and what is stored is the ledger of what is stored.
+  // An overtaken runner gets an error, and the ledger matches the stored ticks.
   const stored = new Set((await rowsOf(s.query, 'decision_snapshots', deployment)).map((row) => row.tick_at));
   const kept = ticks.filter((tick) => stored.has(tick.tick_at.replace('Z', '+00:00')));
   assert.equal(kept.length, stored.size);
@@ -250,7 +250,7 @@ test('2,000 ticks', async (t) => {
   assert.equal(JSON.stringify(state.closed_trades), String(closed));
 });
 
-test('what cannot begin has a status of its own, and nothing is stored', async () => {
+test('a request that fails before its first line has an error status, and nothing is stored', async () => {
   const deployment = await fresh();
   const before = await countRows(s.query);
   const refused = async (id, body, status, code, options) => assert.equal((await postBulk(s.api, id, body, { status, ...options })).json.code, code);
@@ -261,7 +261,7 @@ test('what cannot begin has a status of its own, and nothing is stored', async (
   assert.deepEqual(await countRows(s.query), before);
 });
 
-test('an Idempotency-Key is taken and not kept: the ticks know themselves', async () => {
+test('an Idempotency-Key is accepted and not stored: ticks are idempotent by their instant', async () => {
   const deployment = await fresh();
   const headers = { 'idempotency-key': 'bulk-1' };
   const ticks = stream(3, 12);
@@ -269,7 +269,7 @@ test('an Idempotency-Key is taken and not kept: the ticks know themselves', asyn
   assert.deepEqual((await postBulk(s.api, deployment, ticks, { headers })).last, { done: true, applied: 1, replayed: 2, resume_at: null });
 });
 
-test('no line is acknowledged whose tick could not be stored', async () => {
+test('a line whose tick could not be stored is not acknowledged', async () => {
   const deployment = await deploy(s.query);
   const service = await s.another({ args: ['--request-timeout-ms', '1000'] });
   const api = makeClient(service.base);
@@ -290,7 +290,7 @@ test('no line is acknowledged whose tick could not be stored', async () => {
   }
 });
 
-test('answers that are much larger than the ticks go out as they are made', async () => {
+test('responses much larger than the ticks are streamed', async () => {
   const deployment = await deploy(s.query);
   const reason = 'x'.repeat(2000);
   const positions = Array.from({ length: 200 }, (_, i) => [`S${i}`, 'long', 1, 1]);
@@ -301,7 +301,7 @@ test('answers that are much larger than the ticks go out as they are made', asyn
   assert.ok(text.length > 5e6);
 });
 
-test('keys: another owner has no such deployment; researchers and readers may not', async () => {
+test('another owner gets 404; researchers and readers may not post ticks', async () => {
   const mine = await deploy(s.query, { owner: 'ann' });
   const keys = {};
   for (const [who, owner, role] of [['agent', 'ann', 'agent'], ['researcher', 'ann', 'researcher'], ['reader', 'ann', 'reader'], ['other', 'bob', 'agent']]) keys[who] = (await createKey(s.url, owner, role)).key;

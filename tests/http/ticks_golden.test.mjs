@@ -1,4 +1,4 @@
-// The golden files of the materializer, played through the API: one by one, and without storage.
+// The golden files of the materializer, run through the API: tick by tick, and without storage.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bytesOf, checkTable, deploy, goldenCases, goldenLines, ledgerSuite, parseExact, ticksPath, withoutSnapshots } from '../lib/ticks.mjs';
@@ -6,7 +6,7 @@ import { bytesOf, checkTable, deploy, goldenCases, goldenLines, ledgerSuite, par
 const s = ledgerSuite();
 const cases = goldenCases();
 
-/** What the API says where the materializer refuses: the statuses and codes, and the fields that may be named. */
+/** The API error for each refusal of the materializer: status and code, and the fields it may name. */
 const REFUSALS = {
   duplicate_symbol: [/^portfolio\.positions$/, ['duplicate_item']],
   bad_size: [/^portfolio\.positions\[\d+\]\.size_base$/, ['required', 'out_of_range']],
@@ -26,14 +26,14 @@ function checkRefusal(answer, expected, prefix = '') {
 
 const isRefusal = ([line]) => REFUSALS[line.split(' ')[0]] !== undefined;
 
-test('there are cases of everything', () => {
+test('the golden files cover every op and every refusal', () => {
   assert.ok(cases.length >= 60, `${cases.length} cases`);
   const lines = cases.flatMap((c) => c.ticks.flatMap((t) => t.expected));
   for (const part of ['"open_trade"', '"update_trade"', '"close_trade"', '"flip":true', '"added"', '"reduced"', '"liquidated"', '"external_flatten"', '"last_known"', '"marks"', '"broker"', 'stray ', 'same_tick', 'older_tick', ...Object.keys(REFUSALS)])
     assert.ok(lines.some((line) => line.includes(part)), part);
 });
 
-test('every case through POST ticks: the ops, and the table that they leave', async () => {
+test('every case through POST ticks yields its ops and the matching table', async () => {
   let compared = 0;
   for (const { name, ticks } of cases) {
     const deployment = await deploy(s.query);
@@ -51,7 +51,7 @@ test('every case through POST ticks: the ops, and the table that they leave', as
         assert.deepEqual([answer.status, answer.json.code], [409, 'tick_out_of_order'], what);
         await unchanged();
       } else if (expected[0] === 'same_tick') {
-        // The materializer knows only the instant; the ledger knows what was said at it.
+        // The materializer sees only the instant; the ledger also knows the content of the stored tick.
         const same = JSON.stringify(tick) === JSON.stringify(ticks[i - 1].tick);
         if (same) assert.equal(answer.text, answers.at(-1).replace('"replayed":false', '"replayed":true'), what);
         else assert.deepEqual([answer.status, answer.json.code], [409, 'tick_conflict'], what);
@@ -69,7 +69,7 @@ test('every case through POST ticks: the ops, and the table that they leave', as
   assert.equal(compared, cases.flatMap((c) => c.ticks).length);
 });
 
-test('every case through POST /v1/materialize, the open trades fed back', async () => {
+test('every case through POST /v1/materialize yields its ops, with the open trades fed back', async () => {
   let compared = 0;
   for (const { name, ticks } of cases) {
     let prev;

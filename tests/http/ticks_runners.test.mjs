@@ -1,4 +1,4 @@
-// Several runners post ticks of one deployment at once, to two services: one order, no lost update, the ledger of a single runner.
+// Several runners post ticks of one deployment to two services concurrently: one order, no lost update, the ledger of a single runner.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -27,7 +27,7 @@ function stream(count, seed = 1) {
   });
 }
 
-/** The ledger of one runner that posts these and nothing else. */
+/** The ledger of a single runner that posts exactly these ticks. */
 async function alone(ticks) {
   const deployment = await deploy(s.query, { cadence: 'per_n_trades', everyN: 3 });
   for (const tick of ticks) await post(s.api, deployment, tick);
@@ -36,7 +36,7 @@ async function alone(ticks) {
 
 const contended = () => deploy(s.query, { cadence: 'per_n_trades', everyN: 3 });
 
-test('the same ticks from six runners: each is stored once, and all get its answer', async () => {
+test('the same ticks from six runners are stored once, and all runners get the same responses', async () => {
   const ticks = stream(60);
   const deployment = await contended();
   const runner = async (n) => {
@@ -53,7 +53,7 @@ test('the same ticks from six runners: each is stored once, and all get its answ
   assert.equal(await ledgerOf(s.query, deployment), await alone(ticks));
 });
 
-test('different ticks, interleaved: what is stored is the ledger of those that were answered, in their order', async () => {
+test('interleaved different ticks: the ledger is that of the accepted ticks, in their order', async () => {
   let stored = 0;
   let late = 0;
   for (let round = 0; round < 4; round++) {
@@ -80,8 +80,8 @@ test('different ticks, interleaved: what is stored is the ledger of those that w
   assert.equal(stored + late, 4 * 80);
 });
 
-/** Runs `work`, whose statements that write a tick of the deployment are all let go at the same moment, when `waiting` of them wait. */
-async function letGoAtOnce(deployment, waiting, work) {
+/** Runs `work` with its tick writes blocked until `waiting` of them are pending, then releases them all at once. */
+async function releaseTogether(deployment, waiting, work) {
   const holder = await s.cluster.connect(s.database);
   try {
     await holder.query('BEGIN');
@@ -96,12 +96,12 @@ async function letGoAtOnce(deployment, waiting, work) {
   }
 }
 
-test('computed from the same state at the same moment: one wins, the others are computed anew', async () => {
+test('of ticks computed from the same state one wins, and the others are recomputed', async () => {
   for (let round = 0; round < 6; round++) {
     const ticks = stream(9, 100 + round);
     const deployment = await contended();
     await post(s.api, deployment, ticks[0]);
-    const answers = await letGoAtOnce(deployment, 2, () => Promise.all(ticks.slice(1).map((tick, n) => apis[n % 2].post(ticksPath(deployment), tick))));
+    const answers = await releaseTogether(deployment, 2, () => Promise.all(ticks.slice(1).map((tick, n) => apis[n % 2].post(ticksPath(deployment), tick))));
     const kept = [ticks[0], ...ticks.slice(1).filter((_, n) => answers[n].status === 200)];
     for (const answer of answers) if (answer.status !== 200) assert.equal(answer.json.code, 'tick_out_of_order', answer.text);
     assert.equal(answers.at(-1).status, 200, 'the latest is never refused');
@@ -109,39 +109,39 @@ test('computed from the same state at the same moment: one wins, the others are 
   }
 });
 
-test('the same tick with and without a key at the same moment: stored once', async () => {
+test('the same tick sent concurrently with and without a key is stored once', async () => {
   for (let round = 0; round < 4; round++) {
     const [first, second] = stream(2, 200 + round);
     const deployment = await contended();
     await post(s.api, deployment, first);
     const headers = (n) => (n % 2 ? { 'idempotency-key': `round-${round}-${n}` } : {});
-    const answers = await letGoAtOnce(deployment, 2, () => Promise.all([0, 1, 2, 3, 4, 5].map((n) => apis[n % 2].post(ticksPath(deployment), second, { headers: headers(n), status: 200 }))));
+    const answers = await releaseTogether(deployment, 2, () => Promise.all([0, 1, 2, 3, 4, 5].map((n) => apis[n % 2].post(ticksPath(deployment), second, { headers: headers(n), status: 200 }))));
     assert.equal(answers.filter((a) => a.json.replayed === false).length, 1);
     assert.equal(new Set(answers.map((a) => a.json.snapshot_id)).size, 1);
     assert.equal(await ledgerOf(s.query, deployment), await alone([first, second]));
   }
 });
 
-test('another content at the same instant, at the same moment: one is stored, the others are told', async () => {
+test('of concurrent ticks with different content for one instant, one is stored and the others are 409', async () => {
   const deployment = await contended();
   const versions = [1, 2, 3, 4].map((size) => tickOf(0, [['BTC', 'long', `${size}`, '100']]));
-  const answers = await letGoAtOnce(deployment, 2, () => Promise.all(versions.map((tick, n) => apis[n % 2].post(ticksPath(deployment), tick))));
+  const answers = await releaseTogether(deployment, 2, () => Promise.all(versions.map((tick, n) => apis[n % 2].post(ticksPath(deployment), tick))));
   assert.deepEqual(answers.map((a) => (a.status === 200 ? 'stored' : a.json.code)).sort(), ['stored', 'tick_conflict', 'tick_conflict', 'tick_conflict']);
   const winner = answers.findIndex((a) => a.status === 200);
   assert.equal(await ledgerOf(s.query, deployment), await alone([versions[winner]]));
 });
 
-test('deployments do not wait for each other', async () => {
+test('ticks of one deployment do not wait for those of another', async () => {
   const [held, free] = [await contended(), await contended()];
   const [tick] = stream(1);
-  await letGoAtOnce(held, 1, async () => {
+  await releaseTogether(held, 1, async () => {
     const waits = post(s.api, held, tick);
     for (const api of apis) for (let i = 0; i < 20; i++) await post(api, free, tickOf(i + (api === apis[1]) * 50));
     return waits;
   });
 });
 
-test('a deployment is deleted under its runners: 404 for them, and nothing is left', async () => {
+test('a deployment deleted while runners post is 404 for them, and nothing is left', async () => {
   for (let round = 0; round < 3; round++) {
     const deployment = await contended();
     const ticks = stream(200, 300 + round);
@@ -149,7 +149,7 @@ test('a deployment is deleted under its runners: 404 for them, and nothing is le
     const runner = async (n) => {
       for (const tick of ticks) {
         const answer = await apis[n % 2].post(ticksPath(deployment), tick);
-        // Deleted between the two reads that find out that a tick is there already, it is 409 once.
+        // 409 is possible once: when the deployment is deleted between the two reads that detect an existing tick.
         assert.ok([200, 404, 409].includes(answer.status), answer.text);
         if (answer.status === 404) return true;
         taken++;

@@ -1,9 +1,9 @@
-// Random portfolio walks against a simple model of a broker and its ledger: exact fractions, one symbol at a time, nothing shared with the service.
+// Random portfolio walks against a simple model of a broker and its ledger: exact fractions, one symbol at a time, no code shared with the service.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bytesOf, deploy, exact, ledgerOf, ledgerSuite, minute, parseExact, postBulk, randomOf, rowsOf, ticksPath } from '../lib/ticks.mjs';
 
-const WALKS = 150; // tests/core/test_materialize_walk.c walks 100,000 times, without the service
+const WALKS = 150; // tests/core/test_materialize_walk.c runs 100,000 walks without the service
 const TICKS = 40;
 const AT_ONCE = 8;
 const SYMBOLS = ['BTC', 'ETH', 'SOL'];
@@ -22,25 +22,25 @@ const times = (a, b) => fraction(a.n * b.n, a.d * b.d);
 const above = (a, b) => a.n * b.d > b.n * a.d;
 const whole = (n) => fraction(BigInt(n));
 const ZERO = whole(0);
-/** A number as JSON writes it. */
+/** Reads a JSON number exactly. */
 function read(raw) {
   const [, sign, int, part = ''] = JSON.stringify(raw).match(/^(-?)(\d+)(?:\.(\d+))?$/);
   return fraction(BigInt(`${sign}${int}${part}`), 10n ** BigInt(part.length));
 }
-/** `places` digits behind the point, of a number of units of that place. */
+/** The decimal text of `units` in the last of `places` decimal places. */
 function lexeme(units, places) {
   const digits = String(Math.abs(units)).padStart(places + 1, '0');
   return `${units < 0 ? '-' : ''}${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }
-const TOLERANCE = fraction(1n, 1_000_000_000n); // the ledger rounds money to twelve digits, at every fill
+const TOLERANCE = fraction(1n, 1_000_000_000n); // the ledger rounds money to twelve decimals at every fill
 const near = (raw, expected, what) => {
   const apart = minus(read(raw), expected);
   assert.ok(!above(apart.n < 0n ? minus(ZERO, apart) : apart, TOLERANCE), `${what}: ${JSON.stringify(raw)} instead of ${Number(expected.n) / Number(expected.d)}`);
 };
 
-// ---- the walk: what a broker would say, in cents and thousandths ----
+// ---- the walk: a broker's statements, in cents and thousandths ----
 
-/** Ticks with the equity after them; fills happen at the mark, fees come out of the equity. `size` has a sign. */
+/** Ticks with the equity after each. Fills happen at the mark, fees are paid from equity, `size` is signed. */
 function makeWalk(seed) {
   const random = randomOf(seed);
   const pick = (n) => Math.floor(random() * n);
@@ -61,7 +61,7 @@ function makeWalk(seed) {
       if (target === p.size) continue;
       cash -= (target - p.size) * p.mark;
       if (random() < 0.5) {
-        const fee = pick(30_000) - 2000; // now and then a rebate
+        const fee = pick(30_000) - 2000; // occasionally a rebate
         cash -= fee;
         fees.push([symbol, fee]);
       }
@@ -73,7 +73,7 @@ function makeWalk(seed) {
   return { start, ticks, random };
 }
 
-/** As the API takes it. A symbol that is not held is left out and its mark given beside, or it is listed with size 0. */
+/** The request body. A symbol without a position is either omitted, with its mark in `marks`, or listed with size 0. */
 function bodyOf(t) {
   const positions = [];
   const marks = {};
@@ -94,7 +94,7 @@ function bodyOf(t) {
 
 // ---- the model ----
 
-/** What a bookkeeper who sees only these ticks would write down: rows by entry and symbol. */
+/** The rows a bookkeeper would derive from these ticks alone, by entry and symbol. */
 function bookkeep(ticks) {
   const rows = [];
   for (const symbol of SYMBOLS) {
@@ -174,7 +174,7 @@ function checkRows(rows, model, what) {
   assert.equal(new Set(open).size, open.length, `${what}: one open row a symbol`);
 }
 
-/** Equity moved by the PnL of the rows and by nothing else, to the cent. */
+/** The change in equity equals the PnL of the rows, to the cent. */
 function reconcile(rows, walk, what) {
   let pnl = ZERO;
   for (const row of rows) {
@@ -197,15 +197,15 @@ const bareAnswer = ({ ops, open, unmatched_fees }) => JSON.stringify([ops.map(ba
 async function play(seed, counts) {
   const what = `walk ${seed}`;
   const walk = makeWalk(seed);
-  const options = { status: 200, check: seed % 10 === 0 }; // holding every answer against the contract takes most of the time
-  const posted = seed % 4 === 0 ? walk.ticks.filter(() => walk.random() < 0.7) : walk.ticks; // some lose ticks on the way
+  const options = { status: 200, check: seed % 10 === 0 }; // checking every response against the contract would take most of the time
+  const posted = seed % 4 === 0 ? walk.ticks.filter(() => walk.random() < 0.7) : walk.ticks; // some walks lose ticks
   const bodies = posted.map(bodyOf);
   const deployment = await deploy(s.query, { mode: ['live', 'paper', 'sim'][seed % 3] });
   const answers = [];
   for (const body of bodies) {
     const answer = await s.api.post(ticksPath(deployment), body, options);
     answers.push(answer.text);
-    if (walk.random() < 0.05) assert.equal((await s.api.post(ticksPath(deployment), body, options)).json.replayed, true, what); // a runner that was not sure
+    if (walk.random() < 0.05) assert.equal((await s.api.post(ticksPath(deployment), body, options)).json.replayed, true, what); // a retry
   }
   const rows = await rowsOf(s.query, 'trade_history', deployment);
   checkRows(rows, bookkeep(posted), what);
@@ -239,7 +239,7 @@ async function play(seed, counts) {
   }
 }
 
-test(`${WALKS} walks of ${TICKS} ticks: the ledger is the model's, and reconciles`, async (t) => {
+test(`${WALKS} walks of ${TICKS} ticks: the ledger matches the model and reconciles`, async (t) => {
   const counts = { ticks: 0, trades: 0, closed: 0, flips: 0 };
   let next = 1;
   const begun = Date.now();
@@ -251,7 +251,7 @@ test(`${WALKS} walks of ${TICKS} ticks: the ledger is the model's, and reconcile
   assert.ok(counts.ticks > WALKS * TICKS * 0.85 && counts.closed > WALKS * 5 && counts.flips > WALKS, JSON.stringify(counts));
 });
 
-test('the model finds what is wrong: a row that is changed by a cent, a row too many, a side', async () => {
+test('the model detects a row off by one cent, an extra row and a wrong side', async () => {
   const walk = makeWalk(1);
   const deployment = await deploy(s.query);
   for (const body of walk.ticks.map(bodyOf)) await s.api.post(ticksPath(deployment), body, { status: 200 });

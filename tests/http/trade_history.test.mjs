@@ -1,4 +1,4 @@
-// The ledger as it is read: every filter and sort, pages without a gap or a double, and nothing that came later than as_of.
+// Reading the ledger: every filter and sort, pages without gaps or duplicates, and nothing later than as_of.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -43,7 +43,7 @@ async function prepare() {
   for (const trade of await get()) T[trade.symbol.toLowerCase()] = trade;
 }
 
-test('a trade has every column of the ledger, digit for digit, and its net PnL', async () => {
+test('a trade shows every ledger column, digit for digit, and its net PnL', async () => {
   const { text, json } = await s.api.get(`/v1/trade_history/${T.btc.id}`, { status: 200 });
   const [row] = await s.query("select * from daybook.trade_history where owner = 'local' and id = $1", [T.btc.id]);
   const columns = Object.keys(row).filter((name) => name !== 'owner');
@@ -68,19 +68,19 @@ test('a trade has every column of the ledger, digit for digit, and its net PnL',
   assert.match(entry_regime_tag, /^trend_up_/);
 });
 
-test('what is open has no exit and no PnL', async () => {
+test('an open trade has no exit and no PnL', async () => {
   assert.equal(T.eth.status, 'open');
   for (const name of ['exit_tick_at', 'exit_price', 'exit_reason', 'exit_snapshot_id', 'holding_minutes', 'realized_pnl_usd', 'net_pnl_usd'])
     assert.equal(T.eth[name], null, name);
   assert.equal(T.eth.size_base, 3);
 });
 
-test('an unknown trade is 404, and what is no ID is named', async () => {
+test('an unknown trade is 404, and a malformed ID is reported', async () => {
   await s.api.get(`/v1/trade_history/${UNKNOWN_ID}`, { status: 404 });
   assert.deepEqual(faults(await s.api.get('/v1/trade_history/abc', { status: 422 })), ['id: invalid_uuid']);
 });
 
-test('sorts by entry, by exit and by PnL; the last two show closed trades only', async () => {
+test('sorts by entry, exit and PnL; the last two show only closed trades', async () => {
   assert.deepEqual((await names('sort=entry_desc'))[0], 'eth');
   assert.deepEqual((await names('sort=entry_asc')).at(-1), 'eth');
   assert.deepEqual((await names('')).toSorted(), ['btc', 'eth', 'sol']);
@@ -119,7 +119,7 @@ const CASES = {
 
 const ready = (query) => query.replace('deployment_id=a', `deployment_id=${D.a.id}`).replace('skill_id=s', `skill_id=${D.a.skill_id}`);
 
-test('every filter, alone and together, with every sort', async () => {
+test('every filter works alone, combined and with every sort', async () => {
   const closed = ['btc', 'sol'];
   for (const [query, expected] of Object.entries(CASES))
     for (const sort of ['entry_desc', 'entry_asc', 'exit_desc', 'exit_asc', 'pnl_desc', 'pnl_asc']) {
@@ -128,7 +128,7 @@ test('every filter, alone and together, with every sort', async () => {
     }
 });
 
-test('with as_of the ledger is what was known then', async () => {
+test('as_of shows the ledger as it was then', async () => {
   const shown = async (time, query = '') =>
     Object.fromEntries((await get(`as_of=${at(time)}&${query}`)).map((x) => [x.symbol, `${x.status} ${x.size_base} @ ${x.mark_price}`]));
   assert.deepEqual(await shown('09:59:59'), {});
@@ -145,7 +145,7 @@ test('with as_of the ledger is what was known then', async () => {
     assert.deepEqual(await shown('10:50:00', `sort=${sort}`), { SOL: 'closed 0 @ 151.5' }, sort);
 });
 
-test('a trade at as_of is the one that its tick answered with', async () => {
+test('a trade as of a tick equals the trade in the response to that tick', async () => {
   const path = (time) => `/v1/trade_history/${T.btc.id}?as_of=${at(time)}`;
   await s.api.get(path('09:59:59'), { status: 404 });
   const { json } = await s.api.get(path('10:40:00'), { status: 200 });
@@ -164,7 +164,7 @@ test('a trade at as_of is the one that its tick answered with', async () => {
   assert.deepEqual((await s.api.get(path('11:00:00'), { status: 200 })).json, T.btc);
 });
 
-test('what no snapshot has is null, not invented', async () => {
+test('a value missing from every snapshot is null', async () => {
   const [lost] = await s.query('select * from daybook.decision_snapshots where deployment_id = $1 and tick_at = $2', [D.b.id, at('10:00:00')]);
   await s.query("update daybook.decision_snapshots set open = '[]' where id = $1", [lost.id]);
   const { json } = await s.api.get(`/v1/trade_history/${T.sol.id}?as_of=${at('10:10:00')}`, { status: 200 });
@@ -174,7 +174,7 @@ test('what no snapshot has is null, not invented', async () => {
   assert.equal(json.entry_price, 150);
 });
 
-/** Closed trades of deployment b, many of them with the same instants and the same PnL. */
+/** Adds closed trades to deployment b; many share an instant and a PnL. */
 async function many(count) {
   await s.query(
     `insert into daybook.trade_history (owner, id, deployment_id, skill_id, version, symbol, side, status, entry_tick_at, entry_price,
@@ -188,7 +188,7 @@ async function many(count) {
   );
 }
 
-test('pages have neither a gap nor a double, whatever the sort and however many rows share a key', async () => {
+test('pages have no gaps or duplicates for any sort, however many rows share a key', async () => {
   await many(60);
   const keys = {
     entry: (x) => Date.parse(x.entry_tick_at),
@@ -207,7 +207,7 @@ test('pages have neither a gap nor a double, whatever the sort and however many 
     }
 });
 
-test('bounds hold on every page, not only on the first', async () => {
+test('bounds apply to every page, not only the first', async () => {
   const since = '2026-01-01T02:00:00Z';
   const until = '2026-01-01T05:00:00Z';
   for (const sort of ['entry_desc', 'entry_asc', 'exit_desc', 'pnl_asc']) {
@@ -222,14 +222,14 @@ test('bounds hold on every page, not only on the first', async () => {
     assert.equal((await everyItem(s.api, `/v1/trade_history?limit=9&sort=${sort}&as_of=2026-02-15T00:00:00Z`)).length, 60, sort);
 });
 
-test('a cursor is good for its own sort and filters only', async () => {
+test('a cursor is valid only for its own sort and filters', async () => {
   const { next_cursor } = (await s.api.get('/v1/trade_history?limit=2', { status: 200 })).json;
   const cursor = encodeURIComponent(next_cursor);
   for (const query of ['sort=exit_desc', 'symbol=MANY', 'sort=pnl_desc'])
     assert.deepEqual(faults(await s.api.get(`/v1/trade_history?cursor=${cursor}&${query}`, { status: 422 })), ['cursor: invalid_cursor'], query);
 });
 
-test('every bad parameter is named', async () => {
+test('every invalid parameter is reported', async () => {
   assert.deepEqual(
     faults(
       await s.api.get(
@@ -252,12 +252,12 @@ test('every bad parameter is named', async () => {
   );
 });
 
-test('a list is cached by its ETag', async () => {
+test('a list has an ETag and is 304 while unchanged', async () => {
   const first = await s.api.get('/v1/trade_history?symbol=BTC', { status: 200 });
   await s.api.get('/v1/trade_history?symbol=BTC', { headers: { 'if-none-match': first.headers.etag }, status: 304 });
 });
 
-test('a reader may read, and sees the own ledger only', async () => {
+test('a reader may read and sees only the ledger of its owner', async () => {
   const anonymous = makeClient(s.service.base);
   const reader = anonymous.as((await createKey(s.url, 'someone', 'reader')).key);
   for (const query of ['', '?sort=exit_asc', '?sort=pnl_desc', '?symbol=BTC', `?deployment_id=${D.a.id}`])

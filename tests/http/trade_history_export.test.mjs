@@ -1,4 +1,4 @@
-// Exports of the ledger: every trade once, as JSON lines and as CSV that a spreadsheet shows and does not run.
+// Ledger exports: every trade once, as JSON lines and as CSV without executable formulas.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exchange } from '../lib/client.mjs';
@@ -36,7 +36,7 @@ const lines = async (query) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line));
 
-/** The cells of RFC 4180, by the book: quotes double inside quotes, lines end with CR LF. */
+/** Parses RFC 4180 strictly: doubled quotes inside quotes, CR LF line ends. */
 function cells(text) {
   const rows = [[]];
   for (let i = 0; i < text.length; ) {
@@ -58,7 +58,7 @@ function cells(text) {
   return rows;
 }
 
-test('ndjson has every trade once, as the list shows it and in its order', async () => {
+test('ndjson has every trade once, in the form and order of the list', async () => {
   const answer = await s.api.get(path('format=ndjson'), { status: 200 });
   assert.match(answer.headers['content-type'], /^application\/x-ndjson/);
   const exported = await lines('');
@@ -67,7 +67,7 @@ test('ndjson has every trade once, as the list shows it and in its order', async
   assert.deepEqual(await lines('sort=entry_desc'), exported.toReversed());
 });
 
-test('csv says the same as the list, cell for cell', async () => {
+test('csv matches the list cell for cell', async () => {
   const { text, headers } = await s.api.get(path('format=csv'), { status: 200 });
   assert.match(headers['content-type'], /^text\/csv; charset=utf-8/);
   const [names, ...rows] = cells(text);
@@ -84,7 +84,7 @@ test('csv says the same as the list, cell for cell', async () => {
     );
 });
 
-test('a text that is a formula is disarmed, a number below zero is not', async () => {
+test('text that looks like a formula is escaped, a negative number is not', async () => {
   const [names, ...rows] = cells((await s.api.get(path('format=csv'), { status: 200 })).text);
   const column = (name) => new Set(rows.map((row) => row[names.indexOf(name)]));
   assert.deepEqual(column('exit_reason'), new Set(['', ...REASONS.map((x) => (FORMULAS.includes(x) ? `'${x}` : x))]));
@@ -93,7 +93,7 @@ test('a text that is a formula is disarmed, a number below zero is not', async (
   assert.ok(column('entry_price').has('0.0000964'));
 });
 
-test('the filters and as_of are those of the list', async () => {
+test('the export takes the filters and as_of of the list', async () => {
   for (const query of [
     `deployment_id=${D.live.id}`,
     'symbol=-RARE',
@@ -107,12 +107,12 @@ test('the filters and as_of are those of the list', async () => {
   assert.equal(then.mark_price, 65200.12345678);
 });
 
-test('an export of nothing is empty, and of CSV the names alone', async () => {
+test('an export without matches is empty, or only the header row for CSV', async () => {
   assert.equal((await s.api.get(path('format=ndjson&symbol=none'), { status: 200 })).text, '');
   assert.equal(cells((await s.api.get(path('format=csv&symbol=none'), { status: 200 })).text).length, 1);
 });
 
-test('format and sort must be ones that there are', async () => {
+test('an unknown format or sort is rejected', async () => {
   assert.deepEqual(faults(await s.api.get(path(''), { status: 422 })), ['format: required']);
   assert.deepEqual(faults(await s.api.get(path('format=xml&sort=pnl_desc&limit=5'), { status: 422 })), [
     'format: not_a_choice',
@@ -121,7 +121,7 @@ test('format and sort must be ones that there are', async () => {
   ]);
 });
 
-test('HEAD of an export has no body, not even the end of one', async () => {
+test('HEAD of an export has no body, not even a final chunk', async () => {
   const request = (method, target, end) => `${method} ${target} HTTP/1.1\r\nHost: a\r\n${end}\r\n`;
   const { received } = await exchange(
     s.service.port,

@@ -1,4 +1,4 @@
-// Statistics over closed trades, held against a simple calculation of the same figures.
+// Statistics over closed trades, checked against a simple calculation of the same figures.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deploy, position, postTick } from '../lib/ledger.mjs';
@@ -12,7 +12,7 @@ let trades;
 let deployment;
 const stats = async (query = '') => (await s.api.get(`/v1/trade_history/stats?${query}`, { status: 200 })).json;
 
-/** Trades over the turn of a year, with PnL in cents; some exits share an instant, some have no regime, lessons or MFE. */
+/** Trades across a year boundary, with PnL in cents; some exits share an instant, some have no regime, lessons or MFE. */
 async function prepare() {
   deployment = await deploy(s.api, { mode: 'sim' });
   let seed = 7;
@@ -47,7 +47,7 @@ async function prepare() {
 }
 
 const SCALE = 10n ** 18n;
-/** a / b with that many decimals, half to even, as a number. */
+/** a / b rounded half to even to that many decimals, as a number. */
 function ratio(a, b, decimals = 12) {
   if (b === 0n) return null;
   const unit = 10n ** BigInt(decimals);
@@ -98,7 +98,7 @@ function figures(list) {
   };
 }
 
-/** As many whole weeks of the year as ISO 8601 counts, by walking to the Thursday of the week. */
+/** The ISO 8601 week, computed from the Thursday of the week. */
 function week(time) {
   const day = new Date(time.slice(0, 10));
   day.setUTCDate(day.getUTCDate() + 4 - (day.getUTCDay() || 7));
@@ -118,7 +118,7 @@ const KEYS = {
 };
 
 for (const [group_by, key] of Object.entries(KEYS))
-  test(`by ${group_by}: every group, in order, and the total`, async () => {
+  test(`by ${group_by}: all groups in order, and the total`, async () => {
     const answer = await stats(`group_by=${group_by}`);
     assert.deepEqual(answer.total, figures(trades));
     const order = (a, b) => (a === null ? 1 : b === null ? -1 : Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -131,13 +131,13 @@ for (const [group_by, key] of Object.entries(KEYS))
     assert.equal(answer.group_by, group_by);
   });
 
-test('without group_by there is the total alone, byte for byte the same again', async () => {
+test('without group_by there is only the total, with the same bytes each time', async () => {
   const { text, json } = await s.api.get('/v1/trade_history/stats', { status: 200 });
   assert.deepEqual(json, { group_by: 'none', total: figures(trades), groups: [], truncated: false });
   assert.equal((await s.api.get('/v1/trade_history/stats?group_by=none', { status: 200 })).text, text);
 });
 
-test('the filters and as_of are those of the list', async () => {
+test('statistics take the filters and as_of of the list', async () => {
   const mid = '2025-12-20T00:00:00.000Z';
   const cases = {
     'symbol=BTC&side=long': (t) => t.symbol === 'BTC' && t.side === 'long',
@@ -153,7 +153,7 @@ test('the filters and as_of are those of the list', async () => {
   for (const [query, wanted] of Object.entries(cases)) assert.deepEqual((await stats(query)).total, figures(trades.filter(wanted)), query);
 });
 
-test('what is open does not count, and what was open at as_of does not count then', async () => {
+test('open trades do not count, nor do trades that were open at as_of', async () => {
   const other = await deploy(s.api, { mode: 'sim' });
   await postTick(s.api, other.id, '2026-03-01T10:00:00Z', { positions: [position('X', 10)] });
   const of = async (query) => (await stats(`deployment_id=${other.id}&${query}`)).total;
@@ -163,7 +163,7 @@ test('what is open does not count, and what was open at as_of does not count the
   assert.equal((await of('as_of=2026-03-01T10:59:59Z')).count, 0);
 });
 
-test('more than a thousand groups are cut, in order, and the total has them all', async () => {
+test('groups after the first thousand are cut, and the total still includes them', async () => {
   const { id, skill_id, version } = await deploy(s.api, { mode: 'sim' });
   await s.query(
     `insert into daybook.trade_history (owner, id, deployment_id, skill_id, version, symbol, side, status, entry_tick_at, entry_price,
@@ -184,7 +184,7 @@ test('more than a thousand groups are cut, in order, and the total has them all'
   );
 });
 
-test('group_by must be one that there is', async () => {
+test('an unknown group_by is rejected', async () => {
   assert.deepEqual(faults(await s.api.get('/v1/trade_history/stats?group_by=year&limit=1&sort=entry_asc', { status: 422 })), [
     'group_by: not_a_choice',
     'limit: unknown_field',

@@ -1,5 +1,5 @@
-// CONTRIBUTING.md's list of what a new resource needs is complete: a copy of the tree that gets just that, for a toy
-// resource, builds, starts and passes its tests.
+// The checklist for a new resource in CONTRIBUTING.md is complete: a copy of the tree with exactly those files added for
+// a toy resource builds, starts and passes its tests.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { edits } from './toy/edits.mjs';
 const TOY = join(TESTS, 'tour/toy');
 const MIGRATION = 'migrations/NNNN_labels.sql';
 
-/** The files that the toy resource adds, by the path that each has in the tree. */
+/** The files that the toy resource adds, as paths in the tree. */
 const added = readdirSync(TOY, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name !== 'edits.mjs')
   .map((entry) => join(entry.parentPath, entry.name).slice(TOY.length + 1));
@@ -28,7 +28,7 @@ async function inCopy(command, args, env = {}) {
   return stdout;
 }
 
-/** The files of the tree, changed and new ones too; what is already installed and made is shared. */
+/** Copies the working tree, changed and new files included; installed packages and build output are shared. */
 async function copyTree() {
   const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
   for (const file of stdout.split('\0').filter((name) => name && name !== 'tests/node_modules'))
@@ -61,14 +61,14 @@ function applyToy() {
   }
 }
 
-test('the list in CONTRIBUTING.md names the files that the toy resource touches, and no others', () => {
+test('the checklist in CONTRIBUTING.md names exactly the files that the toy resource touches', () => {
   const [, section] = read('CONTRIBUTING.md').match(/^## Add a resource\n(.*?)(?=^## )/ms) ?? [];
   assert.ok(section, 'CONTRIBUTING.md has no section "Add a resource"');
   const steps = [...section.matchAll(/^\d+\. \*\*`([^`]+)`\*\*/gm)].map(([, file]) => file);
   assert.deepEqual(steps.sort(), [...new Set([...added, ...edits.map(({ file }) => file)])].sort());
 });
 
-test('a resource that follows the list builds, keeps owners apart, agrees with the contract and works', async () => {
+test('a resource that follows the checklist builds, isolates owners, matches the contract and works', async () => {
   await copyTree();
   applyToy();
   await inCopy(process.execPath, ['tests/lib/generate.mjs']);
@@ -87,7 +87,7 @@ test('a resource that follows the list builds, keeps owners apart, agrees with t
   const env = { DAYBOOK_ROOT: copy, DAYBOOKD: join(build, 'daybookd') };
   await inCopy(join(build, 'db_test_rls'), [], env);
   await inCopy(join(build, 'db_test_statements'), [], env);
-  // The outside judges take their time, and have nothing to say that the toy would change.
+  // The external linters and testers are slow, and the toy resource would not change their findings.
   const node = ['--test', '--test-skip-pattern=/Specmatic|Spectral|Redocly/'];
   const contract = await inCopy(process.execPath, [...node, 'tests/contract/contract.test.mjs'], { ...env, NODE_TEST_CONTEXT: undefined });
   assert.match(contract, /pass [1-9]/);

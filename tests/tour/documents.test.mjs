@@ -1,4 +1,4 @@
-// The documents hold together: their links lead somewhere, the table of contents is whole, the README stays short.
+// The documents are consistent: links resolve, the table of contents is complete, the README stays short.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { ROOT } from '../lib/paths.mjs';
 import { brokenLinks, documents, guides, longLines, read } from './guides.mjs';
 
-test('every link between the documents leads to a file and a heading that exist', () => {
+test('every link between documents leads to an existing file and heading', () => {
   const broken = documents.flatMap((path) => brokenLinks(path).map((target) => `${path}: ${target}`));
   assert.deepEqual(broken, []);
 });

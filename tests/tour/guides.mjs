@@ -1,4 +1,4 @@
-// The documents as the tests read them: which there are, their fenced blocks, their links.
+// Reads the documents for the tests: the list of files, their fenced blocks, their links.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { ROOT } from '../lib/paths.mjs';
@@ -19,12 +19,12 @@ export const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 /** The fenced blocks of a document: {language, code}. */
 export const blocks = (text) => [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language, code]) => ({ language, code }));
 
-/** The blocks that a reader can paste and run; `console`, `sql` and the rest are for reading. */
+/** The blocks that a reader can paste and run; `console`, `sql` and others are for reading. */
 export const runnable = (text) => blocks(text).filter(({ language }) => language === 'sh' || language === 'python');
 
 const withoutBlocks = (text) => text.replace(/^```.*?^```$/gms, '');
 
-/** A heading's anchor as GitHub makes it. */
+/** The anchor that GitHub generates for a heading. */
 const anchor = (heading) =>
   heading
     .toLowerCase()
@@ -34,7 +34,7 @@ const anchor = (heading) =>
 
 const anchors = (text) => [...withoutBlocks(text).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchor(heading));
 
-/** The links of a document that lead nowhere: to a file that does not exist, or to a heading that is not in it. */
+/** The broken links of a document: the target file or heading does not exist. */
 export function brokenLinks(path) {
   const links = [...withoutBlocks(read(path)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target);
   return links.filter((target) => {

@@ -1,4 +1,4 @@
-// The README and every guide in docs/ work as they are written: each runs in one shell, on a service of its own.
+// The README and every guide in docs/ work as written: each runs in one shell against a fresh service.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => cluster?.close());
 
-/* A curl with -f must succeed, and one without it shows a refusal: without -f curl exits with 0 on an HTTP error too. */
+/* A curl with -f must succeed. One without -f demonstrates an error: it exits with 0 on an HTTP error too. */
 const CURL = `
 curl() {
   local word
@@ -34,7 +34,7 @@ const script = (blocks) =>
     '\n',
   );
 
-/** Runs the blocks of a document against a fresh service; `check` gets a client of it and what the blocks printed. */
+/** Runs the blocks of a document against a fresh service; `check` gets a client and the output of the blocks. */
 async function follow(path, check = () => {}) {
   const service = await startService(cluster.url(await cluster.createDatabase()));
   const api = makeClient(service.base);
@@ -52,7 +52,7 @@ async function follow(path, check = () => {}) {
   }
 }
 
-/** What a document leaves behind or prints, beyond the success of every command. */
+/** What a document must store or print, apart from the success of every command. */
 const promises = {
   'README.md': async (api, printed) => {
     const { items } = (await api.get('/v1/trade_history?status=closed', { status: 200 })).json;

@@ -1,4 +1,4 @@
-// Labels: written by name, replaced, ended, and read back at any time.
+// Labels: written by name, replaced, deleted, and readable at any instant.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { suite } from '../lib/suite.mjs';
@@ -7,18 +7,18 @@ const s = suite();
 const at = (day) => `2026-01-0${day}T00:00:00Z`;
 const put = (caption, day, status = 200) => s.api('PUT', '/v1/labels/desk', { body: { caption, at: at(day) }, status });
 
-test('a label is what it was at every instant', async () => {
+test('as_of shows a label as it was at each instant', async () => {
   assert.deepEqual((await put('Macro', 1)).json, { label: 'desk', caption: 'Macro', known_from: at(1) });
   await put('Rates', 3);
   assert.equal((await s.api.get('/v1/labels/desk', { status: 200 })).json.caption, 'Rates');
   assert.equal((await s.api.get(`/v1/labels/desk?as_of=${at(2)}`, { status: 200 })).json.caption, 'Macro');
 });
 
-test('a change before the last one is refused', async () => {
+test('a change dated before the last one is rejected', async () => {
   assert.equal((await put('Late', 2, 409)).json.code, 'time_order');
 });
 
-test('a deleted label is gone from then on, and stays in its history', async () => {
+test('a deleted label is gone from that instant on, and stays in the history', async () => {
   await s.api('DELETE', `/v1/labels/desk?at=${at(5)}`, { status: 204 });
   const missing = await s.api.get('/v1/labels/desk', { status: 404 });
   assert.match(missing.json.detail, /label desk/);
