@@ -1,4 +1,4 @@
-// Assembles the contract from openapi/: the root names the files of the resources, each with its paths and components.
+// Bundles the contract from openapi/: the root file lists one file per resource, each with its paths and components.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
@@ -6,10 +6,10 @@ import { OPENAPI_YAML, PROJECT } from './paths.mjs';
 
 const read = (path) => parse(readFileSync(path, 'utf8'));
 
-/** The version of the project: the binary's, and so the contract's. */
+/** The project version, shared by the binary and the contract. */
 export const projectVersion = () => readFileSync(PROJECT, 'utf8').match(/^project\(\w+ VERSION ([\d.]+)/m)[1];
 
-/** Adds the members of `more` to `all`; a name that is taken already is an error. */
+/** Adds the members of `more` to `all`; a duplicate name is an error. */
 function add(all, more, what) {
   for (const [name, value] of Object.entries(more ?? {})) {
     if (all[name] !== undefined) throw new Error(`openapi: ${what} ${name} is defined twice`);
@@ -18,7 +18,7 @@ function add(all, more, what) {
   return all;
 }
 
-/** The responses by status; successes that are written out get the standard headers. */
+/** The responses by status; inline success responses get the standard headers. */
 function withStandardResponses(own, standard) {
   const all = { ...standard.responses, ...own };
   const complete = ([status, response]) =>
@@ -27,7 +27,7 @@ function withStandardResponses(own, standard) {
   return Object.fromEntries(entries.map(([status, { description, headers, ...rest }]) => [status, { description, headers, ...rest }]));
 }
 
-/** An operation as the document has it: with the parameters and responses of its x-standard, and its role in words too. */
+/** An operation expanded with the parameters and responses of its x-standard, and with its role in the description. */
 function expanded(where, { 'x-standard': name, 'x-role': role, ...own }, standards) {
   const standard = standards[name];
   if (!standard) throw new Error(`openapi: ${where} names no standard: ${name}`);
@@ -45,7 +45,7 @@ function expanded(where, { 'x-standard': name, 'x-role': role, ...own }, standar
   };
 }
 
-/** The whole document, with nothing left of x-files, x-standards and x-standard. */
+/** The complete document, with x-files, x-standards and x-standard resolved. */
 export function bundle() {
   const { 'x-files': names, ...root } = read(OPENAPI_YAML);
   const files = names.map((name) => read(join(dirname(OPENAPI_YAML), name)));
@@ -61,7 +61,7 @@ export function bundle() {
 
 const WIDTH = 110;
 
-/** JSON to be read line by line: what fits on a line is on one, everything else has a line for each member. */
+/** JSON formatted for diffs: a value that fits stays on one line, any other has one line per member. */
 export function readable(value, indent = '', used = 0) {
   const flat = JSON.stringify(value);
   if (value === null || typeof value !== 'object') return flat;

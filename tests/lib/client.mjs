@@ -1,10 +1,10 @@
-// The HTTP client of the tests: it sees status, headers and bytes as they are, and holds every answer against the contract.
+// The HTTP client of the tests: returns raw status, headers and bytes, and checks every response against the contract.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import net from 'node:net';
 import { checkAnswer } from './contract.mjs';
 
-/** An answer with `json` parsed on demand; whole numbers beyond 2^53 and long decimals are to be looked up in `text`. */
+/** A response; `json` is parsed on demand. Integers above 2^53 and long decimals lose digits there: use `text`. */
 function answerOf(status, headers, bytes) {
   const text = bytes.toString('utf8');
   const answer = { status, headers, bytes, text };
@@ -12,8 +12,8 @@ function answerOf(status, headers, bytes) {
 }
 
 /**
- * Gives `api(method, path, {body, headers, status, check})`.
- * body: text or bytes go as they are, anything else as JSON. headers: undefined removes one. status: what it must be.
+ * Returns `api(method, path, {body, headers, status, check})`.
+ * body: text or bytes are sent unchanged, anything else as JSON. headers: undefined removes a header. status: the expected status.
  */
 export function makeClient(base, { headers: common = {}, agent = new http.Agent({ keepAlive: true }) } = {}) {
   const api = async (method, path, { body, headers = {}, status, check = true } = {}) => {
@@ -51,7 +51,7 @@ export function makeClient(base, { headers: common = {}, agent = new http.Agent(
   });
 }
 
-/** Sends bytes over a connection of its own, reads to the end, and gives the first answer (`received`: all of it), or null if there was none. */
+/** Sends bytes on a new connection and reads to the end; returns the first response (`received`: all bytes), or null without one. */
 export function exchange(port, bytes, { method, path } = {}) {
   return new Promise((resolve, reject) => {
     const chunks = [];

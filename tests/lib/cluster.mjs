@@ -1,4 +1,4 @@
-// A throw-away PostgreSQL cluster: started for one test file, reached by a socket in its own folder, removed afterwards.
+// A temporary PostgreSQL cluster for one test file, reached by a socket in its own folder.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
@@ -6,15 +6,15 @@ import { chown, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { KEPT } from './paths.mjs';
+import { CACHE } from './paths.mjs';
 import { ended, run, start, until } from './processes.mjs';
 
 const USER = 'postgres';
 const INITDB = ['-U', USER, '-E', 'UTF8', '--locale=C.UTF-8', '--auth=trust', '--no-sync'];
 const MEMORY = '/dev/shm';
-const PLENTY = 4e9; // bytes; a cluster has 50 MB at first, and a few run at a time
+const PLENTY = 4e9; // bytes; a new cluster takes 50 MB, and a few run at a time
 
-/** The binaries of the newest PostgreSQL that has pgvector. */
+/** The bin directory of the newest PostgreSQL with pgvector. */
 function binaries() {
   const root = '/usr/lib/postgresql';
   const newest = existsSync(root)
@@ -26,7 +26,7 @@ function binaries() {
   return `${root}/${newest}/bin`;
 }
 
-/** A process that nobody has waited for yet has ended too. */
+/** True for a zombie too: a process that has ended but was not waited for. */
 function hasEnded(pid) {
   try {
     return /^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -35,14 +35,14 @@ function hasEnded(pid) {
   }
 }
 
-/** Where clusters lie: in memory where there is plenty of it. A kill does the same there, and the thousand files of a cluster are made in no time. */
+/** The parent directory of clusters: in memory if there is enough. Kills behave the same there, and creating a cluster is fast. */
 function place() {
   if (!existsSync(MEMORY)) return tmpdir();
   const { bavail, bsize } = statfsSync(MEMORY);
   return Math.min(bavail * bsize, freemem()) > PLENTY ? MEMORY : tmpdir();
 }
 
-/** What test files left behind that were killed goes: it takes memory. */
+/** Removes clusters left behind by killed test files: they take memory. */
 async function sweep(where) {
   for (const name of readdirSync(where)) {
     const pid = name.match(/^dbk-(\d+)-/)?.[1];
@@ -50,7 +50,7 @@ async function sweep(where) {
   }
 }
 
-/** A folder that the server may write. */
+/** A new folder that the server may write. */
 async function newFolder() {
   const where = place();
   if (where === MEMORY) await sweep(where);
@@ -68,22 +68,22 @@ async function must(what, command, args, options) {
   assert.equal(code, 0, `${what}: ${stderr}`);
 }
 
-/** The data of a new cluster, made by the first that asks and kept: initdb takes a second of CPU, to copy what it made a tenth. */
+/** A cached data directory to copy: initdb takes a second of CPU, a copy a tenth of that. */
 async function template(bin) {
   const like = [bin, process.getuid(), ...INITDB].join(' ');
-  const kept = join(KEPT, `cluster-${createHash('sha256').update(like).digest('hex')}`);
-  if (existsSync(kept)) return kept;
+  const cached = join(CACHE, `cluster-${createHash('sha256').update(like).digest('hex')}`);
+  if (existsSync(cached)) return cached;
   const folder = await newFolder();
   const data = join(folder, 'data');
   await must('initdb', join(bin, 'initdb'), ['-D', data, ...INITDB], { user: USER, cwd: folder });
-  await mkdir(KEPT, { recursive: true });
-  await must('cp', 'cp', ['-a', data, `${kept}.${process.pid}`]);
-  await rename(`${kept}.${process.pid}`, kept).catch(() => rm(`${kept}.${process.pid}`, { recursive: true })); // another was first
+  await mkdir(CACHE, { recursive: true });
+  await must('cp', 'cp', ['-a', data, `${cached}.${process.pid}`]);
+  await rename(`${cached}.${process.pid}`, cached).catch(() => rm(`${cached}.${process.pid}`, { recursive: true })); // another process was faster
   await rm(folder, { recursive: true });
-  return kept;
+  return cached;
 }
 
-/** `durable`: fsync stays on, for tests that kill the server. `tcp`: listens on that port of 127.0.0.1 too. */
+/** `durable`: keeps fsync on, for tests that kill the server. `tcp`: also listens on that port of 127.0.0.1. */
 export async function startCluster({ durable = false, settings = {}, tcp } = {}) {
   const bin = binaries();
   const folder = await newFolder();
@@ -116,26 +116,26 @@ export async function startCluster({ durable = false, settings = {}, tcp } = {})
       }, 'PostgreSQL accepts connections');
     },
 
-    /** The orderly way: `fast` ends open transactions. */
+    /** An orderly shutdown; `fast` aborts open transactions. */
     async stop() {
       if (server.exitCode === null && server.signalCode === null) server.kill('SIGINT');
       await server.ended;
     },
 
-    /** As a power cut would: kill -9 of the server and all its processes. */
+    /** Simulates a power cut: kill -9 of the server and all its processes. */
     async kill() {
       const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
       server.kill('SIGKILL');
       for (const pid of children) {
         try {
           process.kill(pid, 'SIGKILL');
-        } catch {} // it has gone with its parent
+        } catch {} // it ended with its parent
       }
       await server.ended;
       await until(() => children.every(hasEnded), 'the processes of PostgreSQL are gone');
     },
 
-    /** A new, empty database; gives its name. */
+    /** Creates an empty database; returns its name. */
     async createDatabase(name = `test_${open.length}_${process.pid}`) {
       await cluster.query('postgres', `CREATE DATABASE ${name}`);
       open.push(name);
@@ -147,12 +147,12 @@ export async function startCluster({ durable = false, settings = {}, tcp } = {})
     /** A connected client of `pg`; the caller ends it. */
     async connect(database, user = USER) {
       const client = new pg.Client({ host: folder, port: all.port, user, database });
-      client.on('error', () => {}); // a killed server is part of some tests
+      client.on('error', () => {}); // some tests kill the server
       await client.connect();
       return client;
     },
 
-    /** The rows of one statement on a connection of its own. */
+    /** Runs one statement on a new connection; returns its rows. */
     async query(database, sql, values) {
       const client = await cluster.connect(database);
       try {

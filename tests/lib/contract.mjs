@@ -1,4 +1,4 @@
-// Checks a response of the service against the contract, openapi.json; a test proves that it is what the YAML files yield.
+// Checks responses of the service against the contract, openapi.json. A test proves that the file matches its YAML sources.
 import { readFileSync } from 'node:fs';
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -19,7 +19,7 @@ const follow = (object) =>
         .reduce((at, key) => at[key], openapi)
     : object;
 
-const validators = new Map(); // by the schema object: to compile one takes a thousand times as long as to use it
+const validators = new Map(); // by schema object, because compiling a schema takes a thousand times as long as a validation
 
 function validatorOf(schema) {
   if (!validators.has(schema))
@@ -27,13 +27,13 @@ function validatorOf(schema) {
   return validators.get(schema);
 }
 
-/** What is wrong with `value` by the schema object `schema` of the contract, or null. */
+/** The violations of `schema` by `value` as text, or null. */
 function wrongBy(schema, value) {
   const validate = validatorOf(schema);
   return validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: 'it' });
 }
 
-/** A copy whose references name the document, so that it can be compiled on its own. */
+/** A copy with absolute references, so that it can be compiled separately. */
 function absolute(schema) {
   if (Array.isArray(schema)) return schema.map(absolute);
   if (schema === null || typeof schema !== 'object') return schema;
@@ -102,7 +102,7 @@ function wrongBody(response, { method, status, headers, text }) {
   return wrongBy(media.schema, body) ?? (isProblem ? wrongProblem(body, response, status, headers) : null);
 }
 
-/** A request that was taken must be one that the contract allows. */
+/** An accepted request must be valid according to the contract. */
 function wrongRequest(operation, { requestText, query }) {
   const media = operation.requestBody?.content['application/json'];
   if (media && (requestText || follow(operation.requestBody).required)) {
@@ -122,7 +122,7 @@ function wrongAnswer(exchange) {
 
   if (!headers['x-request-id']) return 'the header X-Request-ID is missing';
   if (method === 'OPTIONS' && status === 204) return headers.allow ? wrongBody({}, exchange) : 'the header Allow is missing';
-  // Outside the contract (no such path, no such method) only a refusal can be right.
+  // For a path or method that is not in the contract, only an error is right.
   const documented = operation.responses[status] ?? (status === 405 ? onPath[0]?.operation.responses[405] : undefined);
   if (!documented && operation !== NO_OPERATION) return 'the status is not documented';
   if (!documented && status < 400) return 'the contract knows no such operation, and it was taken';
@@ -134,7 +134,7 @@ function wrongAnswer(exchange) {
   );
 }
 
-/** Throws unless the answer is one that the contract allows: {method, path, requestText, status, headers, text}. */
+/** Throws unless the contract allows the response: {method, path, requestText, status, headers, text}. */
 export function checkAnswer(exchange) {
   const wrong = wrongAnswer(exchange);
   if (!wrong) return;

@@ -1,8 +1,8 @@
-// CHECK constraints of the database that repeat a limit of the contract.
+// Compares CHECK constraints of the database with the limits of the contract.
 import { openapi } from './contract.mjs';
 import { flatFields } from './contract_fields.mjs';
 
-/** The schema of the rows of each table, and the columns with other names than their fields. */
+/** The contract schema of each table, and the columns whose names differ from their fields. */
 const TABLES = {
   lessons: ['NewLesson'],
   skill_versions: [
@@ -27,7 +27,7 @@ const CONSTRAINTS = `select t.relname as table, a.attname as column, pg_get_cons
     join pg_attribute a on a.attrelid = c.conrelid and c.conkey = array[a.attnum]
   where c.contype = 'c' and t.relnamespace <> 'pg_catalog'::regnamespace`;
 
-/** The limits of a rule as a schema would say them. */
+/** The limits of a constraint in the terms of a schema. */
 function limitsOf(rule, type) {
   const text = rule.includes('char_length(');
   const bound = (sign) => Number(rule.match(new RegExp(`[a-z_)]\\)* ${sign} \\(?'?(-?\\d+)`))?.[1] ?? NaN);

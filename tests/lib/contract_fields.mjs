@@ -1,12 +1,12 @@
-// Field tables of the service (`daybookd fields`) and fields of the contract in one form, so that every limit can be compared.
+// Converts the field tables of the service (`daybookd fields`) and the fields of the contract to one form, to compare every limit.
 import { openapi, operations } from './contract.mjs';
 
 const NAME = openapi.components.schemas.Name.pattern;
 
-/** The same object without members that say nothing. */
+/** The object without members that have no effect. */
 const tidy = (facts) => Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined && value !== ''));
 const numberOf = (text) => (text === '' ? undefined : Number(text));
-/** A lower limit of 0 says nothing about a length or a count. */
+/** A lower limit of 0 has no effect on a length or a count. */
 const above0 = (limit) => (limit > 0 ? limit : undefined);
 
 const lengths = ({ min, max }) => ({ minLength: above0(min), maxLength: max });
@@ -24,7 +24,7 @@ const EXPECTED = {
   int: (f) => ({ type: 'integer', ...range(f), default: numberOf(f.fallback) }),
   number: (f) => ({ type: 'number', ...range(f), default: numberOf(f.fallback) }),
   bool: (f) => ({ type: 'boolean', default: f.fallback === '' ? undefined : f.fallback === 'true' }),
-  time: () => ({ type: 'string', format: 'date-time' }), // its default is an instant that no schema can name
+  time: () => ({ type: 'string', format: 'date-time' }), // its default is the current time, which no schema can state
   uuid: () => ({ type: 'string', format: 'uuid' }),
   name: () => ({ type: 'string', pattern: NAME }),
   choice: (f) => ({ type: 'string', enum: f.choices, default: f.fallback }),
@@ -36,27 +36,27 @@ const EXPECTED = {
   objects: (f) => ({ type: 'array', ...counts(f), ...item({ type: 'object' }) }),
   map: (f) => ({ type: 'object', minProperties: above0(f.min), maxProperties: f.max }),
   scalar: (f) => ({ type: 'boolean,number,string', ...lengths(f) }),
-  cursor: () => ({ type: 'string', minLength: 1, maxLength: 512 }), // none that the service makes is as long
+  cursor: () => ({ type: 'string', minLength: 1, maxLength: 512 }), // every cursor of the service is shorter
 };
 
 const ONE_OF = (...names) => ({ 'items.enum': names, 'items.minLength': undefined, 'items.maxLength': undefined });
 const HASH = (pattern) => ({ pattern, minLength: undefined, maxLength: undefined });
 const SLOTS = ONE_OF('entry_timing', 'sizing', 'symbol_selection', 'exit_timing', 'regime_fit');
 
-/** Rules that no field table can state: a handler or a statement has them. [route, field, what the contract must say instead]; later ones win. */
+/** Rules that a field table cannot state because a handler or a statement applies them: [route, field, expected facts]; later ones win. */
 export const BEYOND_TABLES = [
   [/ticks|materialize/, /^(body|line) (next\.)?lessons_hash$/, HASH('^([0-9a-f]{16}|none)$')],
   [/materialize/, /^body lessons_hash$|\.entry_lessons_hash$/, HASH('^[0-9a-f]{16}$')],
   [/materialize/, /\.mae_usd$/, { maximum: 0 }],
   [/reflect$|lessons_segment/, / suppress$/, SLOTS],
   [/evict/, / policies$/, ONE_OF('time', 'size', 'relevance')],
-  [/PUT .*versions/, / memory\.enabled$/, { default: true }], // the statement's, because `memory` may be absent as a whole
+  [/PUT .*versions/, / memory\.enabled$/, { default: true }], // set by the statement, because `memory` itself may be absent
   [/PUT .*versions/, / memory\.recent_trades_k$/, { default: 10 }],
   [/PUT .*versions/, /\.reflection\.cadence$/, { default: 'off' }],
   [/PUT .*versions/, /\.reflection\.every_n_trades$/, { default: 10 }],
 ];
 
-/** Members of a map that the contract names, because they have a meaning of their own. */
+/** Members of a map that the contract lists by name, because they have a special meaning. */
 const KNOWN_MEMBERS = { new_signals: { new_filing_since: { type: 'boolean' }, guidance_update_since: { type: 'boolean' } } };
 
 /** The lines of `daybookd fields` as {roles, fields}: both by "METHOD /path", fields by "from field". */
@@ -82,14 +82,14 @@ function beyondTable(route, field, facts) {
 function expected({ field, from, kind, required, above_zero, min, max, item_max, choices, fallback }) {
   const numbers = { min: numberOf(min), max: numberOf(max), item_max: numberOf(item_max) };
   const facts = EXPECTED[kind]({ ...numbers, above_zero: above_zero !== '', choices: choices ? choices.split(',') : undefined, fallback });
-  if (field.endsWith('{name}') || field.endsWith('{}')) return tidy(facts); // a member of a map is always there
+  if (field.endsWith('{name}') || field.endsWith('{}')) return tidy(facts); // a member of a map is never absent
   return tidy({ ...facts, ...presence(from, required !== '') });
 }
 
-/** In a body, null is the same as leaving an optional field out. */
+/** In a body, null means the same as an absent optional field. */
 const presence = (from, required) => ({ required, null: from === 'body' || from === 'line' ? !required : undefined });
 
-/** The schema behind references, with the limits that stand beside them. */
+/** The schema with its references resolved and the limits beside them merged. */
 function resolved(schema) {
   if (!schema.$ref) return schema;
   const { $ref, ...beside } = schema;
@@ -97,7 +97,7 @@ function resolved(schema) {
   return { ...resolved(target), ...beside };
 }
 
-/** {schema, nullable}: an alternative of `null` taken out of the type, or of oneOf and anyOf. */
+/** {schema, nullable}: the schema without `null` in its type, oneOf or anyOf. */
 function withoutNull(given) {
   const schema = resolved(given);
   for (const key of ['oneOf', 'anyOf']) {
@@ -115,7 +115,7 @@ function withoutNull(given) {
 
 const LIMITS = ['type', 'format', 'pattern', 'enum', 'default', 'minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum']
   .concat(['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'])
-  .concat(['exclusiveMaximum', 'multipleOf', 'const', 'oneOf', 'anyOf', 'allOf', 'not']); // no table knows these
+  .concat(['exclusiveMaximum', 'multipleOf', 'const', 'oneOf', 'anyOf', 'allOf', 'not']); // field tables have no equivalent
 const COUNTS = ['minLength', 'minItems', 'minProperties'];
 const limitsOf = (schema) =>
   Object.fromEntries(LIMITS.filter((name) => !(COUNTS.includes(name) && schema[name] === 0)).map((name) => [name, schema[name]]));
@@ -154,7 +154,7 @@ function fieldsOf({ parameters, requestBody }) {
   return fields;
 }
 
-/** The members of an object schema by their dotted names. */
+/** The members of an object schema by dotted name. */
 export function flatFields(schema) {
   const fields = {};
   addMembers(fields, 'body', '', schema);
@@ -163,10 +163,10 @@ export function flatFields(schema) {
 
 const byRoute = (fact) => Object.fromEntries(operations.map(({ method, path, operation }) => [`${method} ${path}`, fact(operation)]));
 
-/** The same of the contract: {roles, fields}. */
+/** The contract in the same form: {roles, fields}. */
 export const readContractFields = () => ({ roles: byRoute((operation) => operation['x-role']), fields: byRoute(fieldsOf) });
 
-/** Each difference in a line; nothing when the two agree. */
+/** One line per difference; empty if both agree. */
 export function differences(tables, contract) {
   const found = [];
   for (const route of new Set([...Object.keys(tables), ...Object.keys(contract)]))

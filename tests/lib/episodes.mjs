@@ -1,22 +1,22 @@
-// Entries of the episodic memory for tests to store, and what is told of them.
+// Entries of the episodic memory for tests.
 import assert from 'node:assert/strict';
 import { makeClient } from './client.mjs';
 import { command, createKey, startService } from './service.mjs';
 
 let made = 0;
 
-/** A valid body; each asks something else. */
+/** A valid body with a unique question. */
 export function newEpisode(changes = {}) {
   const n = made++;
   return { ticker: 'ACME', task_type: 'guidance_tone', question: `Question ${n}`, answer: `Answer ${n}`, ...changes };
 }
 
-/** Stores an entry and gives the answer's body. */
+/** Stores an entry; returns the response body. */
 export async function createEpisode(api, changes, options) {
   return (await api.post('/v1/episodic', newEpisode(changes), { status: 201, ...options })).json;
 }
 
-/** Posts many in one body (a list, or the text itself) and gives {lines, last}: what each line gave, and the end. */
+/** Posts entries in bulk (a list, or the text itself); returns {lines, last}: the result of each line, and the final line. */
 export async function postEpisodes(api, entries, options = {}) {
   const body = typeof entries === 'string' || Buffer.isBuffer(entries) ? entries : entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
   const headers = { 'content-type': 'application/x-ndjson', ...options.headers };
@@ -32,7 +32,7 @@ export const shouldRerun = async (api, body, options) =>
 export const evict = async (api, body, options) => (await api.post('/v1/episodic/evict', body, { status: 200, ...options })).json;
 export const restore = async (api, body, options) => (await api.post('/v1/episodic/restore', body, { status: 200, ...options })).json;
 
-/** A service with keys on a database of its own: gives `work` a client for each role of owner alpha, and one for an agent of beta. */
+/** Runs `work` against a service with keys on a new database, with a client for each role of owner alpha and one for an agent of beta. */
 export async function withKeys(s, work) {
   const database = await s.cluster.createDatabase();
   const url = s.cluster.url(database);
@@ -51,7 +51,7 @@ export async function withKeys(s, work) {
   }
 }
 
-/** The vectors of an entry as they are stored: {model, dim, width, length}, `width` being that of the column. */
+/** The stored vectors of an entry: {model, dim, width, length}; `width` is that of the column. */
 export async function vectorsOf(query, id) {
   const rows = await query(
     `SELECT model, dim, coalesce(v384::text, v768::text, v1024::text, v1536::text, v3072::text, v4000::text) AS vector

@@ -1,4 +1,4 @@
-// What the fault tests share: load that remembers every answer, clients that misbehave, and a private cluster to hurt.
+// Shared by the fault tests: load that records every response, misbehaving clients, and a service with a private cluster.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
@@ -15,9 +15,9 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 let writers = 0;
 
 /**
- * Writers and readers that go on until `stop()`: each asks, remembers how it was answered, and asks again.
- * `attempts` holds {name, key, status, code, ms, error} of every POST; a writer with a key repeats it until it is answered 201.
- * `target()` gives the base URL to use for the next request; null means that there is none at the moment.
+ * Writers and readers that send requests and record the responses until `stop()`.
+ * `attempts` holds {name, key, status, code, ms, error} of every POST; a writer with a key retries until it gets 201.
+ * `target()` returns the base URL for the next request, or null if there is no service at the moment.
  */
 export function startLoad(target, { plain = 4, keyed = 4, readers = 2 } = {}) {
   const load = { attempts: [], reads: [] };
@@ -28,13 +28,13 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2 } = {}) {
   const ask = async (method, path, body, key) => {
     const base = target();
     if (!base) return { error: 'no service' };
-    const begun = Date.now();
+    const started = Date.now();
     try {
       const answer = await eventually(send(agent, base, method, path, body, key), `${method} ${path}`);
-      return { ...answer, ms: Date.now() - begun };
+      return { ...answer, ms: Date.now() - started };
     } catch (error) {
       if (error.message.includes('not within')) load.hung = error;
-      return { error: error.code ?? error.message, ms: Date.now() - begun };
+      return { error: error.code ?? error.message, ms: Date.now() - started };
     }
   };
 
@@ -42,7 +42,7 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2 } = {}) {
     const answer = await ask('POST', '/v1/lessons', body, key);
     const { status, error, ms = 0 } = answer;
     const attempt = { name: body.takeaway, key, status, error, ms, code: status >= 400 ? JSON.parse(answer.text).code : undefined, at: Date.now() };
-    if (status === 503) assert.ok(Number(answer.headers['retry-after']) >= 1, 'a 503 says when to come again');
+    if (status === 503) assert.ok(Number(answer.headers['retry-after']) >= 1, 'a 503 has Retry-After');
     load.attempts.push(attempt);
     return attempt;
   };
@@ -55,7 +55,7 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2 } = {}) {
       for (;;) {
         const { status, error } = await post(body, key);
         if (status !== 201) await sleep(error ? 50 : 20);
-        if (status === 201 || !withKey || givenUp) break; // with a key it goes on even after the end: the answer must come
+        if (status === 201 || !withKey || givenUp) break; // with a key it retries even after stop(): it must get a response
       }
     }
   };
@@ -74,7 +74,7 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2 } = {}) {
     ...Array.from({ length: readers }, () => reader()),
   ];
   const failed = Promise.all(all);
-  failed.catch(() => {}); // seen by stop()
+  failed.catch(() => {}); // reported by stop()
   load.stop = async () => {
     going = false;
     try {
@@ -85,7 +85,7 @@ export function startLoad(target, { plain = 4, keyed = 4, readers = 2 } = {}) {
     }
     assert.equal(load.hung, undefined);
   };
-  /** Runs `work` beside the load; both end together. */
+  /** Runs `work` under the load, then stops the load. */
   load.during = async (work) => {
     try {
       await work();
@@ -124,7 +124,7 @@ function send(agent, base, method, path, body, key) {
   });
 }
 
-/** Nothing lost, nothing doubled: what the table holds against what the writers were told. `query` gives rows. */
+/** Compares the table with the recorded responses: nothing lost, nothing stored twice. `query` returns rows. */
 export async function checkWritten(load, query) {
   const rows = await query("SELECT takeaway AS name, count(*)::int AS n FROM daybook.lessons WHERE version = 1 AND takeaway LIKE 'writer %' GROUP BY takeaway");
   const stored = new Map(rows.map(({ name, n }) => [name, n]));
@@ -137,18 +137,18 @@ export async function checkWritten(load, query) {
   for (const [name, attempts] of byName) {
     const acknowledged = attempts.some((a) => a.status === 201);
     if (acknowledged && !stored.has(name)) lost.push(name);
-    // Every other answer than outcome_unknown, and every one but no answer at all, says that nothing was stored.
+    // Any response except 201 and outcome_unknown says that nothing was stored. Without a response the outcome is open.
     const mayBe = acknowledged || attempts.some((a) => a.code === 'outcome_unknown' || a.error);
     if (!mayBe && stored.has(name)) denied.push({ name, attempts });
   }
-  assert.deepEqual(lost, [], 'acknowledged and lost');
-  assert.deepEqual(denied, [], 'refused and stored all the same');
+  assert.deepEqual(lost, [], 'acknowledged but lost');
+  assert.deepEqual(denied, [], 'refused but stored');
   return stored.size;
 }
 
 // ---- the database ----
 
-/** Runs `work` while nobody else can use the table; `work` may call the function it is given to unlock early. */
+/** Runs `work` while the table is locked; `work` gets a function to unlock it early. */
 export async function whileLocked(cluster, database, work, table = 'daybook.lessons') {
   const holder = await cluster.connect(database);
   let held = true;
@@ -166,14 +166,14 @@ export async function whileLocked(cluster, database, work, table = 'daybook.less
   }
 }
 
-/** What sessions of the service do at this moment, in this database. */
+/** The current sessions of the service in this database. */
 export const sessions = (query, where = 'true') =>
   query(`SELECT pid, state, wait_event_type, query FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'daybookd' AND ${where}`);
 
-/** Waits until that many sessions of the service wait for a lock. */
+/** Waits until that many sessions of the service are blocked by a lock. */
 export const blocked = (query, count) => until(async () => (await sessions(query, "wait_event_type = 'Lock'")).length >= count, `${count} statements wait for a lock`);
 
-/** Fills the library of `owner` by SQL: `count` lessons of about `bytes` bytes, at most 19,000. */
+/** Inserts `count` lessons of about `bytes` bytes (at most 19,000) for `owner` by SQL. */
 export const fill = (query, count, bytes = 3000, owner = 'local') =>
   query(
     `INSERT INTO daybook.lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at, similar_keys)
@@ -184,7 +184,7 @@ export const fill = (query, count, bytes = 3000, owner = 'local') =>
 
 // ---- the service ----
 
-/** A value of the metrics page; `labels` as they stand there. */
+/** A value from /metrics; `labels` in the notation of the page. */
 export async function metric(api, name, labels = '') {
   const { text } = await api.get('/metrics', { status: 200, check: false });
   const line = text.split('\n').find((l) => l.startsWith(`${name}${labels} `));
@@ -192,7 +192,7 @@ export async function metric(api, name, labels = '') {
   return Number(line.slice(line.lastIndexOf(' ') + 1));
 }
 
-/** Waits until the gauges are what they were: nothing leaked. The asking connection counts itself. */
+/** Waits until the gauges return to the baseline, to prove that nothing leaked. The connection that reads them is included. */
 export async function settled(api, { connections, requests }) {
   let seen;
   await until(async () => {
@@ -200,7 +200,7 @@ export async function settled(api, { connections, requests }) {
       seen = { connections: await metric(api, 'daybook_connections'), requests: await metric(api, 'daybook_requests_in_flight') };
     } catch (error) {
       if (error.code !== 'ECONNRESET') throw error;
-      return false; // the connection was closed as idle just when it was used again
+      return false; // the connection was closed as idle at the moment of its reuse
     }
     return seen.connections <= connections && seen.requests <= requests;
   }, 'connections and requests go back to what they were').catch((error) => {
@@ -210,7 +210,7 @@ export async function settled(api, { connections, requests }) {
 
 export const gauges = async (api) => ({ connections: await metric(api, 'daybook_connections'), requests: await metric(api, 'daybook_requests_in_flight') });
 
-/** The service with its own PostgreSQL in `folder`. */
+/** Starts the service with its private PostgreSQL in `folder`. */
 export async function startPrivate(folder) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('DAYBOOK_')));
   const child = start(daybookd(), ['serve', '--listen', '127.0.0.1:0', '--data', folder], { env });
@@ -227,7 +227,7 @@ export async function startPrivate(folder) {
   });
   service.base = await eventually(Promise.race([line, end.then(() => null)]), 'the service listens');
   assert.ok(service.base, `daybookd ended: ${service.log}`);
-  /** The process id of its PostgreSQL. */
+  /** The process id of the private PostgreSQL. */
   service.postmaster = () => Number(readFileSync(`${folder}/cluster/postmaster.pid`, 'utf8').split('\n')[0]);
   service.stop = async () => {
     child.kill('SIGTERM');
@@ -241,15 +241,15 @@ export async function startPrivate(folder) {
   return service;
 }
 
-/** Nothing but log lines may be on stderr, except what the sanitizer says about coroutines. */
+/** stderr may contain only log lines and the sanitizer's warning about coroutines. */
 export function assertQuiet(log) {
   const strange = log.split('\n').filter((line) => line && !/^\d{4}-\d\d-\d\dT|^\{"ts":|^==\d+==WARNING: ASan doesn't fully support makecontext/.test(line));
-  assert.deepEqual(strange, [], 'lines on stderr that are not of the log');
+  assert.deepEqual(strange, [], 'lines on stderr that are not log lines');
 }
 
-// ---- clients that misbehave ----
+// ---- misbehaving clients ----
 
-/** A connection that has sent `bytes`. `from`: its own address, such as 127.0.0.2. Errors of the socket are expected. */
+/** Opens a connection and sends `bytes`. `from`: the local address, such as 127.0.0.2. Socket errors are expected. */
 export function connectAndSend(port, bytes = '', from = '127.0.0.1') {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ port, host: '127.0.0.1', localAddress: from });
@@ -262,7 +262,7 @@ export function connectAndSend(port, bytes = '', from = '127.0.0.1') {
   });
 }
 
-/** Many of them, a few at a time. */
+/** Opens many such connections, a few at a time. */
 export async function connectMany(count, port, bytesOf, from) {
   const sockets = [];
   while (sockets.length < count) {
@@ -274,7 +274,7 @@ export async function connectMany(count, port, bytesOf, from) {
 
 export const closed = (socket) => (socket.destroyed || socket.closed ? Promise.resolve() : new Promise((resolve) => socket.once('close', resolve)));
 
-/** A request to create a lesson, as bytes: {head, body}. */
+/** The bytes of a request to create a lesson: {head, body}. */
 export function createBytes(changes, headers = '') {
   const body = JSON.stringify(newLesson(changes));
   return { head: `POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`, body };

@@ -1,4 +1,4 @@
-// Makes what the C build embeds: openapi/openapi.json from the YAML files beside it, openapi/docs/ from the viewer's package.
+// Generates the files that the C build embeds: openapi/openapi.json from the YAML files, openapi/docs/ from the viewer's package.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { DOCS, OPENAPI_JSON } from './paths.mjs';
 
 const VIEWER = 'openapi-explorer';
 
-/** The folder of a package as `from` sees it. */
+/** The folder of a package, resolved from `from`. */
 function folder(name, from) {
   const found = createRequire(from)
     .resolve.paths(`${name}/`)
@@ -33,7 +33,7 @@ function licences() {
   return [viewer, ...bundled.sort()].join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Each generated file with the bytes it must have. */
+/** Each generated file with its expected bytes. */
 export function generated() {
   const script = join(folder(VIEWER, import.meta.filename), 'dist/browser/openapi-explorer.min.js');
   return new Map([

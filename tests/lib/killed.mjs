@@ -1,4 +1,4 @@
-// A service, and sometimes PostgreSQL, that is killed with -9 at random moments under writers that retry until they are answered.
+// Kills the service, and sometimes PostgreSQL, with -9 at random moments under writers that retry until they get a response.
 import assert from 'node:assert/strict';
 import { makeClient } from './client.mjs';
 import { sleep } from './faults.mjs';
@@ -7,10 +7,10 @@ import { randomOf } from './ticks.mjs';
 
 const RETRIED = ['database_unavailable', 'outcome_unknown', 'shutting_down', 'overloaded', 'idempotency_in_progress', 'request_timeout'];
 
-/** A problem that a kill may be the reason of. */
+/** Asserts that a kill can have caused the problem. */
 export const assertRetried = (problem) => assert.ok(RETRIED.includes(problem.code), JSON.stringify(problem));
 
-/** The answer to what `ask` sends to the suite's service, or null when it is to be sent again: there was none, or one that says so. */
+/** Sends `ask` to the suite's service; returns the response, or null if it must be retried: no response, or a retryable error. */
 export async function answerTo(s, ask, statuses = [200]) {
   const answer = await (s.service && ask(s.api).catch((error) => (error.code && error.code !== 'ERR_ASSERTION' ? null : Promise.reject(error))));
   if (!answer || answer.lines || statuses.includes(answer.status)) return answer;
@@ -18,12 +18,12 @@ export async function answerTo(s, ask, statuses = [200]) {
   return null;
 }
 
-/** Sends the next of its own until it is answered, then goes on: `send(n)` gives what was answered from the nth on, a list. */
+/** A writer that retries each item until it gets a response. `send(n)` returns the list of responses from the nth item on. */
 export function startWriter(name, send) {
   const writer = { name, answers: [], retries: 0 };
   let going = true;
   const done = (async () => {
-    for (let answered = []; going || !answered.length; ) { // what was sent last may be stored without an answer: it is asked for again
+    for (let answered = []; going || !answered.length; ) { // the last item may be stored without a response, so it is retried
       answered = await send(writer.answers.length);
       writer.answers.push(...answered);
       if (answered.length) continue;
@@ -31,12 +31,12 @@ export function startWriter(name, send) {
       await sleep(10);
     }
   })();
-  done.catch(() => {}); // seen by stop()
+  done.catch(() => {}); // reported by stop()
   writer.stop = () => ((going = false), done);
   return writer;
 }
 
-/** Kills the suite's service, and PostgreSQL if `both`, and starts it again. */
+/** Kills the suite's service, and PostgreSQL if `both`, and restarts it. */
 export async function killAndStart(s, both = false) {
   const dying = s.service;
   s.service = null;
@@ -47,7 +47,7 @@ export async function killAndStart(s, both = false) {
   s.api = makeClient(s.service.base);
 }
 
-/** Kills so many times, each time after more than `apart` further answers, every `nthBoth`th time PostgreSQL too; then the writers stop. */
+/** Kills `kills` times, each after more than `apart` further responses, every `nthBoth`th time PostgreSQL too; then stops the writers. */
 export async function killUnder(s, writers, { kills, nthBoth, apart = 0, seed }) {
   const random = randomOf(seed);
   const sum = (of) => writers.reduce((n, w) => n + of(w), 0);

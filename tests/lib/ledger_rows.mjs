@@ -1,13 +1,13 @@
-// Rows of the ledger, put into the tables as ticks would leave them: for tests of what reads them.
+// Inserts ledger rows as ticks would store them, for tests of reads.
 import { randomUUID } from 'node:crypto';
 
 let made = 0;
 const uuid = () => `0190${(made++).toString(16).padStart(4, '0')}-0000-7000-8000-${randomUUID().slice(-12)}`;
 
-/** An instant, minutes (and seconds) after 2026-06-04T10:00:00Z, as the service writes it. */
+/** An instant in the service's format, minutes (and seconds) after 2026-06-04T10:00:00Z. */
 export const at = (minutes, seconds = 0) => new Date(Date.UTC(2026, 5, 4, 10, minutes, seconds)).toISOString().replace('.000', '');
 
-/** An open trade as a tick answers it. */
+/** An open trade as in the response to a tick. */
 export const openTrade = (changes = {}) => ({
   trade_id: uuid(),
   symbol: 'ETH',
@@ -30,7 +30,7 @@ export const openTrade = (changes = {}) => ({
   ...changes,
 });
 
-/** Writes rows with `query(sql, values)`. */
+/** Inserts rows with `query(sql, values)`. */
 export function ledgerRows(query) {
   const insert = (table, row) => {
     const names = Object.keys(row);
@@ -38,7 +38,7 @@ export function ledgerRows(query) {
     return query(`insert into daybook.${table} (${names}) values (${names.map((_, i) => `$${i + 1}`)})`, values);
   };
   return {
-    /** A deployment of a version of its own; gives its id. */
+    /** A deployment of a new version; returns its id. */
     async deployment({ owner = 'local', mode = 'sim', k = 10, enabled = true, created_at = at(-600) } = {}) {
       const id = uuid();
       const skill = { owner, skill_id: `skill-${id.slice(0, 8)}` };
@@ -48,7 +48,7 @@ export function ledgerRows(query) {
       await insert('agent_state', { owner, deployment_id: id });
       return id;
     },
-    /** A tick, the newest of its deployment; gives the id of its snapshot. */
+    /** A tick, the newest of its deployment; returns the id of its snapshot. */
     async tick(deployment_id, tick_at, { owner = 'local', open = [], ...figures } = {}) {
       const id = uuid();
       await insert('decision_snapshots', {
@@ -70,7 +70,7 @@ export function ledgerRows(query) {
       await query('update daybook.agent_state set last_tick_at = $3 where owner = $1 and deployment_id = $2', [owner, deployment_id, tick_at]);
       return id;
     },
-    /** A trade; closed when it has an `exit_tick_at`. */
+    /** A trade; closed if it has an `exit_tick_at`. */
     async trade(deployment_id, { owner = 'local', ...changes } = {}) {
       const [{ skill_id, version }] = await query('select skill_id, version from daybook.deployments where owner = $1 and id = $2', [
         owner,

@@ -1,4 +1,4 @@
-// Lessons for tests to write, and the times they are written at.
+// Lessons for tests, and the times they are dated.
 import { createHash } from 'node:crypto';
 
 const SUBJECTS = [
@@ -22,7 +22,7 @@ const FINDINGS = [
 
 let made = 0;
 
-/** A valid body; each has a takeaway of its own, and all have the tag `all`. */
+/** A valid body with a unique takeaway and the tag `all`. */
 export function newLesson(changes = {}) {
   const n = made++;
   return {
@@ -35,21 +35,21 @@ export function newLesson(changes = {}) {
   };
 }
 
-/** A takeaway that shares next to nothing with those of other numbers, however many there are. */
+/** A takeaway dissimilar to those of all other numbers. */
 export const distinctTakeaway = (n) => `Lesson ${n}: ${createHash('sha256').update(String(n)).digest('hex').replace(/.{5}/g, '$& ')}`;
 
-/** Midnight of the nth day of 2026, as the service writes it. */
+/** Midnight of the nth day of 2026, in the service's format. */
 export const day = (n, time = '00:00:00') => new Date(Date.UTC(2026, 0, n)).toISOString().slice(0, 11) + time + 'Z';
 
 /** Outcome data for a validation. */
 export const OUTCOME = { metric: 'brier_score', value: 0.171, baseline: 0.214, sample_size: 42, note: 'second quarter' };
 
-/** Creates a lesson and gives the answer's body. */
+/** Creates a lesson; returns the response body. */
 export async function create(api, changes, options) {
   return (await api.post('/v1/lessons', newLesson(changes), { status: 201, ...options })).json;
 }
 
-/** Every item of a list, page by page, from the start or from a cursor on. */
+/** Every item of a list, page by page, from the start or after a cursor. */
 export async function everyItem(api, path, cursor = '') {
   const items = [];
   while (cursor !== null) {
@@ -61,7 +61,7 @@ export async function everyItem(api, path, cursor = '') {
   return items;
 }
 
-/** The bad fields of an answer as "field: code", sorted. */
+/** The invalid fields of a problem as "field: code", sorted. */
 export const faults = (answer) => answer.json.errors.map((e) => `${e.field}: ${e.code}`).sort();
 
 export const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000';

@@ -1,4 +1,4 @@
-// What /metrics says, as a map from `name{labels}` to number.
+// The samples of /metrics as a map from `name{labels}` to number.
 export async function metricsOf(api) {
   const { text } = await api.get('/metrics', { status: 200 });
   const samples = text.split('\n').filter((line) => line && !line.startsWith('#'));

@@ -1,21 +1,21 @@
-// A language model and an embedding endpoint for the tests: one local server that speaks Anthropic Messages, OpenAI chat and OpenAI embeddings,
-// does what it is told, also badly, and remembers what it was asked.
+// A stub language model and embedding endpoint: one local server that speaks Anthropic Messages, OpenAI chat and OpenAI embeddings, follows a
+// script of good and bad responses, and records its requests.
 //
 //   const models = await startModelServer();                       // on a free port; {dimension: 64, key, synonyms: {autos: 'cars'}}
 //   const s = suite({ env: { ...models.modelEnv('anthropic'), ...models.embeddingEnv() } });   // settings of the service; 'openai' for chat
 //   after(() => models.close());
-//   models.model.next(say('{"answer": …}'), status(429, { retryAfter: 1 }), hang());   // what the next questions get, in this order
-//   models.model.always(status(500));                              // what every other question gets; at first say('ok') and embed()
-//   models.embeddings.next(closeEarly(), embed());                 // the same for texts to embed
+//   models.model.next(say('{"answer": …}'), status(429, { retryAfter: 1 }), hang());   // the next responses, in this order
+//   models.model.always(status(500));                              // every other response; by default say('ok') and embed()
+//   models.embeddings.next(closeEarly(), embed());                 // the same for embedding requests
 //   models.model.requests                                          // [{path, headers, body (parsed), text, aborted}], oldest first
 //   await models.model.asked(3)                                    // waits until there are three
-//   models.model.hanging                                           // how many wait now because of hang(); release() answers them with the given behaviour
-//   models.model.reset()                                           // forgets requests, queue and `always`
-//   await models.stop(); await models.start()                      // nobody listens; listens again on the same port
+//   models.model.hanging                                           // requests now held by hang(); release() responds to them with the given behaviour
+//   models.model.reset()                                           // clears requests, queue and `always`
+//   await models.stop(); await models.start()                      // refuses connections; listens again on the same port
 //
-// Behaviours: say(text, {tokensIn, tokensOut, truncated, model}), embed({dimension, shuffle, longest}) (400 for a text of more bytes), vectors([[…], …]), status(code, {retryAfter, type}), hang(),
-// closeEarly() (before any byte), closeMidway() (inside the body), garbage() (no HTTP), invalidJson(), emptyText(), emptyBody(), tooLong(bytes), redirect(to).
-// A question that is not of the wire protocol is answered 400 (401 without the key) whatever was planned, as the real ones do.
+// Behaviours: say(text, {tokensIn, tokensOut, truncated, model}), embed({dimension, shuffle, longest}) (400 for a text over `longest` bytes), vectors([[…], …]), status(code, {retryAfter, type}), hang(),
+// closeEarly() (before any byte), closeMidway() (inside the body), garbage() (not HTTP), invalidJson(), emptyText(), emptyBody(), tooLong(bytes), redirect(to).
+// A request that violates the wire protocol gets 400 (401 without the key) whatever the script says, like the real services.
 import http from 'node:http';
 import { until } from './processes.mjs';
 
@@ -32,7 +32,7 @@ export const say =
   (request, response) =>
     request.wire.answer(response, { text, tokensIn, tokensOut, truncated, model: model ?? request.body.model });
 
-/** The vectors of embedText, in order or (shuffle) not, of the server's dimension or another. */
+/** The vectors of embedText, in order or shuffled, in the server's dimension or another. */
 export const embed =
   ({ dimension, shuffle = false, longest = Infinity } = {}) =>
   (request, response, server) => {
@@ -42,7 +42,7 @@ export const embed =
     vectors(list, { shuffle })(request, response);
   };
 
-/** These vectors, as they are; an item may be any JSON value. */
+/** Exactly these vectors; an item may be any JSON value. */
 export const vectors =
   (list, { shuffle = false } = {}) =>
   (request, response) => {
@@ -51,28 +51,28 @@ export const vectors =
     json(response, 200, { object: 'list', data, model: request.body.model, usage: { prompt_tokens: 5, total_tokens: 5 } });
   };
 
-/** A refusal or a failure, in the wire protocol's own form. */
+/** An error status in the format of the wire protocol. */
 export const status =
   (code, { retryAfter, type = code === 429 ? 'rate_limit_error' : 'api_error', message = 'as planned' } = {}) =>
   (request, response) =>
     json(response, code, request.wire.error(type, message), retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) });
 
-/** No answer until release() or the end. */
+/** No response until release() or close(). */
 export const hang = () => (request, response, server) => void request.side.waiting.add({ request, response, server });
 
-/** The connection is lost before any byte of an answer. */
+/** Closes the connection before any byte of a response. */
 export const closeEarly = () => (request, response) => void response.socket.destroy();
 
-/** The connection is lost inside the answer. */
+/** Closes the connection in the middle of the response. */
 export const closeMidway = () => (request, response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1000 });
   response.write('{"half":', () => response.socket.destroy());
 };
 
-/** Bytes that are no HTTP. */
+/** Bytes that are not HTTP. */
 export const garbage = () => (request, response) => void response.socket.end('\x00\xff\x17 this is not HTTP\r\n\r\n');
 
-/** 200 with a body that is no JSON, or not all of one. */
+/** 200 with a body that is not JSON, or truncated JSON. */
 export const invalidJson =
   (text = '{"content": [') =>
   (request, response) =>
@@ -80,10 +80,10 @@ export const invalidJson =
 
 export const emptyBody = () => invalidJson('');
 
-/** A good answer whose text is empty. */
+/** A valid response with empty text. */
 export const emptyText = () => say('');
 
-/** An answer of that many bytes. */
+/** A response of that many bytes. */
 export const tooLong = (bytes) => say('x'.repeat(bytes));
 
 export const redirect = (to) => (request, response) => void response.writeHead(307, { location: to, 'content-length': 0 }).end();
@@ -151,7 +151,7 @@ const hash = (text) => {
   return (h ^ (h >>> 12)) >>> 0;
 };
 
-/** A bag of words hashed into `dimension` numbers: the same text gives the same vector, shared words (or synonyms) give near ones. Not of length 1. */
+/** A bag of words hashed into `dimension` numbers: the same text has the same vector, shared words (or synonyms) yield near ones. Not normalized. */
 export function embedText(text, dimension = 64, synonyms = {}) {
   const vector = new Array(dimension).fill(0.001);
   for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []) vector[hash(synonyms[word] ?? word) % dimension] += 1;
@@ -160,7 +160,7 @@ export function embedText(text, dimension = 64, synonyms = {}) {
 
 // ---- the server ----
 
-/** One of the two things it can be asked for. */
+/** The script and the recorded requests of one endpoint: the model or the embeddings. */
 function makeSide(fallback) {
   const side = {
     requests: [],
@@ -215,13 +215,13 @@ export async function startModelServer({ dimension = 64, key = 'sk-test-secret',
     const chunks = [];
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => take(request, response, Buffer.concat(chunks).toString('utf8')));
-    request.on('error', () => {}); // whoever asked has gone
+    request.on('error', () => {}); // the client has disconnected
   });
   listener.keepAliveTimeout = 60_000;
   await new Promise((resolve, reject) => listener.on('error', reject).listen(0, '127.0.0.1', 1024, resolve));
   server.url = `http://127.0.0.1:${listener.address().port}`;
 
-  /** Settings of the service, as environment: the key is never on a command line. */
+  /** Settings for the service as environment variables: the key is never on a command line. */
   server.modelEnv = (api = 'anthropic', more = {}) => ({
     DAYBOOK_MODEL_API: api,
     DAYBOOK_MODEL_URL: server.url,
@@ -237,7 +237,7 @@ export async function startModelServer({ dimension = 64, key = 'sk-test-secret',
     ...more,
   });
 
-  /** Nobody listens any more: connections are refused. start() listens again on the same port. */
+  /** Stops listening: connections are refused. start() listens again on the same port. */
   const { port } = listener.address();
   server.stop = () => {
     listener.closeAllConnections();

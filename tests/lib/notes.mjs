@@ -1,4 +1,4 @@
-// Reflection notes, put into the table as reflections would leave them.
+// Inserts reflection notes as reflections would store them.
 import { createHash, randomUUID } from 'node:crypto';
 import { at } from './ledger_rows.mjs';
 
@@ -12,7 +12,7 @@ const HEADINGS = {
 export const SLOTS = Object.keys(HEADINGS);
 export const NO_PATTERN = '(no clear pattern yet)';
 
-/** The text of a note: bullets by slot, in the form that notes are kept in, without the slots of `suppressed`. */
+/** The text of a note in its stored form: bullets by slot, without the slots of `suppressed`. */
 export const noteText = (bullets = {}, suppressed = []) =>
   SLOTS.filter((slot) => !suppressed.includes(slot))
     .map((slot) => `${HEADINGS[slot]}\n${bullets[slot]?.map((bullet) => `- ${bullet}`).join('\n') ?? NO_PATTERN}\n`)
@@ -23,7 +23,7 @@ export const lessonsHash = (text) => createHash('sha256').update(text.replace(/\
 
 let made = 0;
 
-/** A note of a deployment, or (`scope: 'skill'`) of its skill, that supersedes the one before it; gives its id. */
+/** A note of a deployment, or (`scope: 'skill'`) of its skill, that supersedes the previous one; returns its id. */
 export async function addNote(query, deployment_id, { owner = 'local', scope = 'deployment', generated_at = at(0), text = noteText({ sizing: [`Half the size won ${++made} times (n=41).`] }), ...more } = {}) {
   const [{ skill_id, version }] = await query('select skill_id, version from daybook.deployments where owner = $1 and id = $2', [owner, deployment_id]);
   const own = scope === 'deployment';

@@ -1,4 +1,4 @@
-// Where the repository's files lie, as seen from the tests.
+// Paths of the repository for the tests.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -12,11 +12,11 @@ export const OPENAPI_JSON = at('openapi/openapi.json');
 export const DOCS = at('openapi/docs/');
 export const CONFIGURATION = at('docs/configuration.md');
 export const ERRORS_DEF = at('server/errors.def');
-/** What test files make once for all of them. */
-export const KEPT = at('build/test/kept/');
+/** Files that are created once and shared by all test files. */
+export const CACHE = at('build/test/kept/');
 export const BIN = at('tests/node_modules/.bin/');
 
-/** The binary under test: $DAYBOOKD, else the newest kind of build that is there. */
+/** The binary under test: $DAYBOOKD, else the newest existing build. */
 export function daybookd() {
   const found = [process.env.DAYBOOKD, at('build/asan/daybookd'), at('build/release/daybookd')].find((p) => p && existsSync(p));
   if (!found) throw new Error('no daybookd: set DAYBOOKD, or build into build/asan or build/release');

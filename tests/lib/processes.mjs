@@ -1,16 +1,16 @@
 // Child processes that never outlive the test that started them.
 import { spawn } from 'node:child_process';
 
-/** Starts a command that the kernel ends with this process. `user` is taken on when root runs the tests; PostgreSQL refuses root. */
+/** Starts a command that the kernel kills when this process ends. Run as root, it switches to `user`, because PostgreSQL refuses root. */
 export function start(command, args, { user, deathSignal = 'KILL', ...options } = {}) {
   const as = user && process.getuid() === 0 ? [`--reuid=${user}`, `--regid=${user}`, '--init-groups'] : [];
   return spawn('setpriv', [...as, '--pdeathsig', deathSignal, '--', command, ...args], { stdio: ['ignore', 'pipe', 'pipe'], ...options });
 }
 
-/** Resolves with {code, signal} when the process has ended and its output is read. */
+/** Resolves with {code, signal} once the process has ended and its output is read. */
 export const ended = (child) => new Promise((resolve) => child.on('close', (code, signal) => resolve({ code, signal })));
 
-/** Runs a command to its end and gives {code, stdout, stderr}. */
+/** Runs a command to its end; returns {code, stdout, stderr}. */
 export async function run(command, args, options = {}) {
   const child = start(command, args, options);
   let stdout = '';
@@ -21,7 +21,7 @@ export async function run(command, args, options = {}) {
   return { code, signal, stdout, stderr };
 }
 
-/** How long a test waits for what must happen. It tells a hang from an overloaded machine and asserts nothing about speed. */
+/** How long a test waits for an event that must happen: enough to tell a hang from an overloaded machine. Not an assertion about speed. */
 export const PATIENCE_MS = 120_000;
 
 /** Rejects when `promise` takes longer than `ms`. */
@@ -35,10 +35,10 @@ export async function within(ms, promise, what) {
   }
 }
 
-/** Waits for what must happen, however busy the machine is; rejects only when it hangs. */
+/** Waits for an event that must happen; rejects only if it hangs. */
 export const eventually = (promise, what) => within(PATIENCE_MS, promise, what);
 
-/** Asks again and again until `probe` gives something true, and gives that. */
+/** Polls until `probe` returns a truthy value, and returns that value. */
 export async function until(probe, what, ms = PATIENCE_MS) {
   const end = Date.now() + ms;
   for (;;) {

@@ -1,14 +1,14 @@
-// Deployments that have traded, and reflections on them.
+// Deployments with closed trades, and reflections on them.
 import { deploy, newTick, position, putVersion } from './ledger.mjs';
 
 const START = Date.UTC(2026, 5, 1);
 const timeOf = (minutes) => new Date(START + minutes * 60_000).toISOString().replace('.000Z', 'Z');
 
-/** When the nth trade (from 0) begins, half an hour before it ends; there is one an hour. */
+/** The entry of the nth trade (from 0), half an hour before its exit; there is one trade per hour. */
 export const entryOf = (n) => timeOf(n * 60);
 export const exitOf = (n) => timeOf(n * 60 + 30);
 
-/** The two ticks of the nth trade: in with BTC, ETH and SOL in turn, out with a gain of `gain(n)` USD. */
+/** The two ticks of the nth trade, in BTC, ETH and SOL in turn: an entry, and an exit with a gain of `gain(n)` USD. */
 export function ticksOf(n, { reason = `breakout ${n}`, gain = (i) => (i % 3 ? 5 : -7) } = {}) {
   const symbol = ['BTC', 'ETH', 'SOL'][n % 3];
   return [
@@ -17,7 +17,7 @@ export function ticksOf(n, { reason = `breakout ${n}`, gain = (i) => (i % 3 ? 5 
   ];
 }
 
-/** Closes the trades `from` to `to` (not included) of a deployment. */
+/** Opens and closes the trades `from` to `to` (exclusive) of a deployment. */
 export async function trade(api, id, from, to, options) {
   const ticks = Array.from({ length: to - from }, (_, i) => ticksOf(from + i, options)).flat();
   const body = ticks.map((tick) => `${JSON.stringify(tick)}\n`).join('');
@@ -25,7 +25,7 @@ export async function trade(api, id, from, to, options) {
   if (!text.includes('"done":true')) throw new Error(text.slice(-1000));
 }
 
-/** A deployment with a skill of its own and that many closed trades; gives the deployment. Its clock is its ticks. */
+/** A deployment of a new skill with that many closed trades; returns the deployment. Its clock is its ticks. */
 export async function traded(api, trades = 3, { avoid = [], reflection = { cadence: 'per_n_trades', every_n_trades: 3 }, memory, ...options } = {}) {
   const { skill_id, version } = await putVersion(api, { avoid, memory });
   const deployment = await deploy(api, { skill_id, version, mode: 'sim', reflection, at: timeOf(-60) });
@@ -35,7 +35,7 @@ export async function traded(api, trades = 3, { avoid = [], reflection = { caden
 
 export const reflectPath = (id) => `/v1/deployments/${id}/reflect`;
 
-/** Reflects on a deployment and gives what came of it. */
+/** Reflects on a deployment; returns the outcome. */
 export const reflect = async (api, id, body = {}, options) => (await api.post(reflectPath(id), body, { status: 200, ...options })).json;
 
 export const HEADINGS = {
@@ -46,18 +46,18 @@ export const HEADINGS = {
   regime_fit: '### Regime fit',
 };
 
-/** What a model may say: a bullet in each slot, or those given (null: the slot is missing). */
+/** A valid model answer: one bullet per slot, or the given bullets (null: the slot is missing). */
 export const noteText = (slots = {}) =>
   Object.entries(HEADINGS)
     .filter(([slot]) => slots[slot] !== null)
     .map(([slot, heading]) => `${heading}\n${(slots[slot] ?? [`${slot}: 2 of 3 trades`]).map((bullet) => `- ${bullet}`).join('\n')}\n`)
     .join('\n');
 
-/** The notes of a deployment as they are stored, oldest first. */
+/** The stored notes of a deployment, oldest first. */
 export const notesOf = (query, id) =>
   query('SELECT id, status, generated_at, superseded_at, lessons_text, content_hash FROM daybook.reflection_notes WHERE deployment_id = $1 ORDER BY created_at, id', [id]);
 
-/** Everything that reflections leave behind, in one text: the same only when nothing was written. */
+/** Everything that reflections store, as one text: it is unchanged only if nothing was written. */
 export const reflectionsOf = async (query) =>
   (
     await query(
@@ -68,7 +68,7 @@ export const reflectionsOf = async (query) =>
     )
   )[0].text;
 
-/** Runs `work` while a transaction that has done `sql` is open; `work` may call the function it is given to end it early. */
+/** Runs `work` while a transaction that executed `sql` is open; `work` gets a function to end it early. */
 export async function whileHeld(cluster, database, sql, work) {
   const holder = await cluster.connect(database);
   let held = true;
@@ -86,5 +86,5 @@ export async function whileHeld(cluster, database, sql, work) {
   }
 }
 
-/** For whileHeld: attempts can be read, but none can be stored. */
+/** For whileHeld: attempts can be read but not stored. */
 export const NONE_STORED = 'LOCK TABLE daybook.reflections IN SHARE MODE';

@@ -1,9 +1,9 @@
-// Research for tests to ask for and to write.
+// Research requests for tests.
 import { day } from './lessons.mjs';
 
 let made = 0;
 
-/** A valid body of /v1/research/commit; each has an answer of its own. */
+/** A valid body of /v1/research/commit with a unique answer. */
 export function newResearch(changes = {}) {
   const n = made++;
   return {
@@ -18,18 +18,18 @@ export function newResearch(changes = {}) {
   };
 }
 
-/** Commits and gives the answer's body. */
+/** Commits; returns the response body. */
 export const commit = async (api, changes, options) =>
   (await api.post('/v1/research/commit', newResearch(changes), { status: 201, ...options })).json;
 
-/** Prepares and gives the answer's body. */
+/** Prepares; returns the response body. */
 export const prepare = async (api, body, options) =>
   (await api.post('/v1/research/prepare', { ticker: 'ACME', task_type: 'guidance_tone', ...body }, { status: 200, ...options })).json;
 
-/** The text of a block of a system prompt, without its tags; undefined: it has none. */
+/** The text of a block of a system prompt, without its tags; undefined if there is no such block. */
 export const block = (system, name) => system.match(new RegExp(`^<${name}>\\n(.*?)^</${name}>$`, 'ms'))?.[1];
 
-/** Everything that a request about research could have written, as one text. */
+/** Everything that a research request could write, as one text. */
 export const written = async (query) =>
   JSON.stringify(
     await Promise.all(

@@ -1,17 +1,17 @@
-// The service under test: started on a free port, watched for what the sanitizers say, always ended.
+// The service under test: started on a free port, checked for sanitizer reports, always stopped.
 import assert from 'node:assert/strict';
 import { ended, eventually, run, start } from './processes.mjs';
 import { daybookd } from './paths.mjs';
 
 const SANITIZER = /^.*(?:ERROR: (?:Address|Leak|Memory|Thread)Sanitizer|: runtime error: ).*$/m;
 
-/** The caller's environment without its own Daybook settings. */
+/** The caller's environment without Daybook settings. */
 function cleanEnvironment(extra) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('DAYBOOK_')));
   return { ASAN_OPTIONS: 'exitcode=99', UBSAN_OPTIONS: 'exitcode=99:halt_on_error=1:print_stacktrace=1', ...env, ...extra };
 }
 
-/** Fails with the report when a sanitizer found something. */
+/** Fails with the sanitizer's report, if there is one. */
 function assertSane(stderr) {
   const found = stderr.match(SANITIZER);
   assert.ok(!found, `sanitizer report:\n${found && stderr.slice(found.index, found.index + 4000)}`);
@@ -24,7 +24,7 @@ export async function command(args, { env = {} } = {}) {
   return result;
 }
 
-/** A new key of that owner and role: {key, id}. */
+/** Creates a key with that owner and role: {key, id}. */
 export async function createKey(databaseUrl, owner, role, name) {
   const label = name ? ['--name', name] : [];
   const { code, stdout, stderr } = await command([
@@ -44,7 +44,7 @@ export async function createKey(databaseUrl, owner, role, name) {
   return { key: stdout.trimEnd(), id };
 }
 
-/** Starts `daybookd serve` and waits for its line. Throws with what it said when it ends instead. */
+/** Starts `daybookd serve` and waits for its address. Throws with its output if it exits instead. */
 export async function startService(databaseUrl, { args = [], env = {}, listen = '127.0.0.1:0' } = {}) {
   const child = start(daybookd(), ['serve', '--listen', listen, '--database-url', databaseUrl, ...args], { env: cleanEnvironment(env) });
   const end = ended(child);
@@ -71,7 +71,7 @@ export async function startService(databaseUrl, { args = [], env = {}, listen = 
     base,
     port: Number(new URL(base).port),
 
-    /** SIGTERM; the service must end with `code`. */
+    /** SIGTERM; the service must exit with `code`. */
     async stop({ code = 0 } = {}) {
       child.kill('SIGTERM');
       const result = await eventually(end, 'the service stops').catch((error) => {

@@ -1,14 +1,14 @@
-// The table of settings in docs/configuration.md, which `daybookd settings` prints: `npm run settings` writes it there.
+// The settings table of docs/configuration.md. `daybookd settings` prints it, `npm run settings` writes it into the document.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { CONFIGURATION, daybookd } from './paths.mjs';
 
 const TABLE = /(?<=^<!-- settings: begin -->\n)[^]*?(?=^<!-- settings: end -->$)/m;
 
-/** The table that the document has; undefined without its two markers. */
+/** The table in the document; undefined if its two markers are missing. */
 export const documentedSettings = () => readFileSync(CONFIGURATION, 'utf8').match(TABLE)?.[0];
 
-/** The table as it must be. */
+/** The expected table. */
 export const settingsTable = () => execFileSync(daybookd(), ['settings'], { encoding: 'utf8' });
 
 if (process.argv[1] === import.meta.filename) {

@@ -1,17 +1,17 @@
-// Ticks for tests to post, deployments to post them to, and the ledger that they leave behind.
+// Ticks for tests, deployments to post them to, and checks of the resulting ledger.
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { TESTS } from './paths.mjs';
 import { suite } from './suite.mjs';
 
-/** A suite whose `query` has a connection of its own, for tests that look at the tables after every request. */
+/** A suite whose `query` reuses one connection, for tests that read the tables after every request. */
 export function ledgerSuite(options = {}) {
   const s = suite({
     ...options,
     cluster: { settings: { timezone: 'UTC' }, ...options.cluster },
     prepare: async () => {
-      const client = await s.cluster.connect(s.database); // it ends with the cluster
+      const client = await s.cluster.connect(s.database); // closed when the cluster stops
       let last = Promise.resolve();
       s.query = (sql, values) => {
         const rows = last.then(() => client.query(sql, values)).then((result) => result.rows);
@@ -26,15 +26,15 @@ export function ledgerSuite(options = {}) {
 
 // ---- JSON with every digit ----
 
-/** A number as it is written: exact('1.10') is sent as 1.10. */
+/** A number sent exactly as written: exact('1.10') becomes 1.10. */
 export const exact = (lexeme) => JSON.rawJSON(lexeme);
 
-/** Parses JSON and keeps its numbers as they are written; JSON.stringify gives them back. */
+/** Parses JSON and keeps numbers as written; JSON.stringify restores them. */
 export const parseExact = (text) => JSON.parse(text, (key, value, { source }) => (typeof value === 'number' ? exact(source) : value));
 
 // ---- deployments ----
 
-/** A new deployment with a skill of its own, made by SQL; gives its id. */
+/** Inserts a deployment with a new skill by SQL; returns its id. */
 export async function deploy(query, { owner = 'local', mode = 'live', cadence = 'off', everyN = 10 } = {}) {
   const id = randomUUID();
   const skill = `skill-${id}`;
@@ -49,7 +49,7 @@ export async function deploy(query, { owner = 'local', mode = 'live', cadence = 
   return id;
 }
 
-/** An active reflection note of the deployment. */
+/** Inserts an active reflection note of the deployment. */
 export async function addNote(query, deployment, { hash = '0123456789abcdef', at = '2026-01-01T00:00:00Z', owner = 'local' } = {}) {
   await query(
     `INSERT INTO daybook.reflection_notes (owner, id, skill_id, version, deployment_id, status, generated_at, lessons_text, content_hash, model_used)
@@ -62,14 +62,14 @@ export async function addNote(query, deployment, { hash = '0123456789abcdef', at
 
 const BASE = Date.UTC(2026, 5, 4, 10);
 
-/** The nth minute of the tests' time, as the service writes it. */
+/** The nth minute of test time, in the service's format. */
 export const minute = (n) => new Date(BASE + n * 60_000).toISOString().replace('.000Z', 'Z');
 
-/** [symbol, side, size, mark, more]: numbers may be texts, which are then sent digit for digit. */
+/** [symbol, side, size, mark, more]: numbers given as text are sent digit for digit. */
 export const position = ([symbol, side, size, mark, more = {}]) => ({ symbol, side, size_base: numberOf(size), mark_price: numberOf(mark), ...more });
 const numberOf = (n) => (typeof n === 'string' ? exact(n) : n);
 
-/** A tick of the nth minute (or of that time) that holds these positions. */
+/** A tick at the nth minute (or at that time) with these positions. */
 export const tickOf = (at, positions = [], more = {}) => ({
   tick_at: typeof at === 'number' ? minute(at) : at,
   portfolio: { equity_usd: 10000, positions: positions.map(position) },
@@ -78,10 +78,10 @@ export const tickOf = (at, positions = [], more = {}) => ({
 
 export const ticksPath = (deployment) => `/v1/deployments/${deployment}/ticks`;
 
-/** Posts a tick and gives the answer; it must be taken unless `options.status` says otherwise. */
+/** Posts a tick and returns the response, which must be a success unless `options.status` says otherwise. */
 export const post = (api, deployment, tick, options) => api.post(ticksPath(deployment), tick, { status: 200, ...options });
 
-/** Posts many ticks in one body (a list, or the text itself) and gives {lines, last, text}: what each line gave, parsed with every digit. */
+/** Posts ticks in bulk (a list, or the text itself); returns {lines, last, text}: the result of each line, parsed with every digit. */
 export async function postBulk(api, deployment, ticks, options = {}) {
   const body = typeof ticks === 'string' || Buffer.isBuffer(ticks) ? ticks : ticks.map((tick) => `${JSON.stringify(tick)}\n`).join('');
   const headers = { 'content-type': 'application/x-ndjson', ...options.headers };
@@ -91,16 +91,16 @@ export async function postBulk(api, deployment, ticks, options = {}) {
   return { lines: lines.slice(0, -1), last: JSON.parse(JSON.stringify(lines.at(-1))), text: answer.text };
 }
 
-// ---- what is stored ----
+// ---- stored rows ----
 
-/** The tables of a ledger and the order of their rows. */
+/** The tables of a ledger and their sort order. */
 const TABLES = {
   agent_state: 'ticks',
   decision_snapshots: 'tick_at',
   trade_history: 'entry_tick_at, symbol, id',
 };
 
-/** Every row of the deployment with the versions that PostgreSQL has of it: the same text only when nothing was written at all. */
+/** Every row of the deployment with its PostgreSQL row version: the text is unchanged only if nothing was written at all. */
 export async function bytesOf(query, deployment) {
   const parts = Object.entries(TABLES).map(
     ([table, order]) => `coalesce((SELECT string_agg(t.xmin || ' ' || t.ctid || ' ' || row_to_json(t), E'\n' ORDER BY ${order}) FROM daybook.${table} AS t WHERE deployment_id = $1), '')`,
@@ -108,7 +108,7 @@ export async function bytesOf(query, deployment) {
   return (await query(`SELECT concat_ws(E'\n--\n', ${parts}) AS text`, [deployment]))[0].text;
 }
 
-/** How much there is in the tables of the ledger: what is refused must not change it. */
+/** The row counts of the ledger tables: a rejected request must not change them. */
 export async function countRows(query) {
   const [row] = await query(
     `SELECT (SELECT count(*) FROM daybook.decision_snapshots)::int AS snapshots, (SELECT count(*) FROM daybook.trade_history)::int AS trades,
@@ -120,13 +120,13 @@ export async function countRows(query) {
 const WALL_CLOCK = ['owner', 'skill_id', 'created_at', 'updated_at'];
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** The rows of a table, every number as the database writes it. */
+/** The rows of a table, with numbers as the database prints them. */
 export async function rowsOf(query, table, deployment) {
   const rows = await query(`SELECT row_to_json(t)::text AS row FROM daybook.${table} AS t WHERE deployment_id = $1 ORDER BY ${TABLES[table]}`, [deployment]);
   return rows.map(({ row }) => parseExact(row));
 }
 
-/** The whole ledger of a deployment as text, without owner and wall clock, each id replaced by the place where it comes first. */
+/** The whole ledger of a deployment as text, without owner and wall clock, each id replaced by the position of its first occurrence. */
 export async function ledgerOf(query, deployment) {
   let text = '';
   for (const table of Object.keys(TABLES))
@@ -141,7 +141,7 @@ export async function ledgerOf(query, deployment) {
   });
 }
 
-/** A time without what the service and the database write differently: the zone, and zeros behind a fraction. */
+/** Normalizes a time: the service and the database differ in the zone and in trailing zeros. */
 export const sameTime = (text) => text && text.replace(/(?:\+00:00|Z)$/, '').replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
 
 const OF_OPEN = ['entry_price', 'entry_size_usd', 'entry_leverage', 'entry_reason', 'entry_snapshot_id', 'entry_regime_tag', 'entry_lessons_hash', 'size_base',
@@ -152,7 +152,7 @@ const OF_ENTRY = OF_OPEN.filter((column) => column.startsWith('entry_'));
 
 const pick = (row, columns) => JSON.stringify(columns.map((column) => row[column]));
 
-/** The table must be what the answers (texts, in order) said, digit for digit. Gives its rows. */
+/** Checks that the table matches the responses (texts, in order) digit for digit; returns its rows. */
 export async function checkTable(query, deployment, answers) {
   const parsed = answers.map(parseExact);
   const rows = new Map((await rowsOf(query, 'trade_history', deployment)).map((row) => [row.id, row]));
@@ -172,7 +172,7 @@ export async function checkTable(query, deployment, answers) {
     assert.equal(pick(row, OF_CLOSE), pick(op, OF_CLOSE));
     assert.equal(sameTime(row.exit_tick_at), sameTime(op.exit_tick_at));
   }
-  assert.equal(rows.size, ops.filter((o) => o.op === 'open_trade').length, 'a row for each trade that was opened');
+  assert.equal(rows.size, ops.filter((o) => o.op === 'open_trade').length, 'one row per opened trade');
   assert.equal(rows.size, closes.length + open.length);
   return [...rows.values()];
 }
@@ -197,7 +197,7 @@ const LINES = {
     }),
   mark: (tick, [symbol, price]) => {
     tick.marks ??= {};
-    tick.marks[symbol] ??= exact(price); // of two the first counts; JSON has no room for the second
+    tick.marks[symbol] ??= exact(price); // the first of two counts; a JSON object cannot hold both
   },
   fee: (tick, [symbol, fees]) => (tick.fees ??= []).push({ symbol, fees_usd: exact(fees) }),
 };
@@ -217,7 +217,7 @@ export function goldenCases() {
   return cases;
 }
 
-/** What the tick gave, in the words of the golden files; `names` has the snapshot ids that were given so far. */
+/** The result of the tick in the format of the golden files; `names` maps the snapshot ids seen so far. */
 export function goldenLines(answerText, names = new Map()) {
   const { ops, unmatched_fees } = parseExact(answerText);
   const lines = ops.map(({ trade_id, ...op }) => JSON.stringify(op).replace(UUID, (id) => names.get(id) ?? id));
@@ -225,12 +225,12 @@ export function goldenLines(answerText, names = new Map()) {
   return lines.length ? lines : ['nothing'];
 }
 
-/** A golden op without the snapshot ids, which a function without storage has not. */
+/** A golden op without snapshot ids, which the endpoint without storage does not return. */
 export const withoutSnapshots = (line) => line.replace(/("(?:entry|exit)_snapshot_id":)"s\d+"/g, '$1null');
 
 // ---- walks ----
 
-/** Random numbers that are the same for the same seed: random() in [0, 1). */
+/** A seeded random generator: random() in [0, 1). */
 export function randomOf(seed) {
   let state = seed >>> 0;
   return () => {

@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { KEPT, ROOT, TESTS } from '../lib/paths.mjs';
+import { CACHE, ROOT, TESTS } from '../lib/paths.mjs';
 import { run } from '../lib/processes.mjs';
 import { read } from './guides.mjs';
 import { edits } from './toy/edits.mjs';
@@ -34,9 +34,9 @@ async function copyTree() {
   for (const file of stdout.split('\0').filter((name) => name && name !== 'tests/node_modules'))
     cpSync(join(ROOT, file), join(copy, file), { recursive: true, force: true });
   symlinkSync(join(TESTS, 'node_modules'), join(copy, 'tests/node_modules'));
-  mkdirSync(KEPT, { recursive: true });
+  mkdirSync(CACHE, { recursive: true });
   mkdirSync(join(copy, 'build/test'), { recursive: true });
-  symlinkSync(KEPT, join(copy, 'build/test/kept'));
+  symlinkSync(CACHE, join(copy, 'build/test/kept'));
 }
 
 /** The path of a toy file in the copy; its migration gets the next number. */
