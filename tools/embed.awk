@@ -21,7 +21,7 @@ function fail(text) {
 }
 
 function c_string(text) {
-    if (what == "statements") # migrations are copied without this: applied ones must keep the text they had
+    if (what == "statements") # migrations are copied verbatim: their checksums must not change
         gsub(/\\/, "&&", text)
     gsub(/"/, "\\\"", text)
     return "    \"" text "\\n\"\n"
@@ -68,7 +68,7 @@ function comment_length(text,    depth, at) {
     return at - 1
 }
 
-# `text` without comments, and with a mark, \001number\002, for each quoted piece, so that what follows looks at code alone.
+# `text` without comments, and with a mark, \001number\002, for each quoted piece, so that later steps see only code.
 function hide_quotes(text,    out, len, before) {
     while (match(text, /'|"|--|\/[*]|\$([A-Za-z_][A-Za-z0-9_]*)?\$/)) {
         before = substr(text, 1, RSTART - 1)
@@ -98,7 +98,7 @@ function show_quotes(text,    out) {
 
 # ---- statements ----
 
-# Puts the parts in, indented as the line is that they stand in, and drops the blanks and empty lines that comments left.
+# Inserts the parts with the indentation of their line, and drops the blanks and empty lines left by comments.
 function expand(text,    out, word, indent, lines) {
     text = hide_quotes(text)
     while (match(text, /[{][a-z0-9_.]+[}]/)) {
@@ -130,7 +130,7 @@ function param_number(word) {
     return numbers[word]
 }
 
-# Replaces :name by prefix and number. A colon behind a colon is of a ::type, one behind a value of an array's [from:to].
+# Replaces :name by prefix and number. A colon after a colon belongs to a ::type, one after a value to an array's [from:to].
 function number_params(text, prefix,    out, before, word) {
     while (match(text, /:[a-z_][a-z0-9_]*/)) {
         before = substr(text, 1, RSTART - 1)
@@ -141,7 +141,7 @@ function number_params(text, prefix,    out, before, word) {
     return out text
 }
 
-# The statement for several requests at once: each parameter becomes an array, and a hidden first column says whose row it is.
+# The statement for several requests at once: each parameter becomes an array, and a hidden first column has the request's number.
 function together(    i, arrays, columns) {
     for (i = 1; i <= params; i++) {
         arrays = arrays (i > 1 ? ", " : "") "$" i "::text[]"
@@ -181,10 +181,10 @@ function finish_statement(    i, list, code) {
     count++
 }
 
-# Ends the statement or the part that came before.
+# Finishes the current statement or part.
 function finish() {
     if (part != "") {
-        body = expand(body) # before parts has the name: a part must not contain itself
+        body = expand(body) # before the part is registered: a part must not contain itself
         parts[part] = body
     } else if (name != "")
         finish_statement()

@@ -1,5 +1,5 @@
-/* Golden files: what is made is compared with tests/data byte for byte. With GOLDEN=rewrite in the
- * environment of a test program they are written anew instead; look at the difference before you commit it.
+/* Golden files: output is compared with tests/data byte for byte. With GOLDEN=rewrite in the
+ * environment of a test program they are rewritten instead; review the diff before you commit it.
  */
 #ifndef DAYBOOK_TESTS_CORE_GOLDEN_H
 #define DAYBOOK_TESTS_CORE_GOLDEN_H

@@ -1,4 +1,4 @@
-/* Ledgers of trades in a price that wanders, the same ones on every machine, with or without a pattern. */
+/* Ledgers of trades on a random-walk price, the same on every machine, with or without a planted pattern. */
 #ifndef DAYBOOK_TESTS_CORE_LEDGERS_H
 #define DAYBOOK_TESTS_CORE_LEDGERS_H
 
@@ -21,7 +21,7 @@ static inline int one_of(int count)
     return (int)(chance() * count);
 }
 
-/* A trade of a price that wanders, left after a random number of steps. */
+/* A trade on a random-walk price, closed after a random number of steps. */
 static inline struct reflect_trade wander(void)
 {
     static const char *const symbols[] = { "BTC", "ETH", "SOL", "XRP", "DOGE" };

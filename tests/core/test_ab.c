@@ -1,4 +1,4 @@
-/* Statistics of revisions: known answers, and honesty on trades that differ by chance alone. */
+/* Statistics of revisions: known results, and no false claims on trades that differ only by chance. */
 #include <math.h>
 #include <stdbool.h>
 
@@ -16,7 +16,7 @@ static double chance(void)
     return (double)(chance_state >> 11) / 9007199254740992.0;
 }
 
-/* Trades as they are: many small losses, few large gains, on average nothing. */
+/* Realistic trades: many small losses, few large gains, a mean of zero. */
 static double trade(double edge)
 {
     double u = chance();
@@ -38,7 +38,7 @@ START_TEST(a_group_is_summarised)
 }
 END_TEST
 
-START_TEST(what_cannot_be_known_is_no_number)
+START_TEST(an_undefined_statistic_is_nan)
 {
     const double gains[] = { 1, 2, 3 };
     double scratch[8];
@@ -48,7 +48,7 @@ START_TEST(what_cannot_be_known_is_no_number)
 }
 END_TEST
 
-START_TEST(the_seed_is_all_the_chance)
+START_TEST(the_same_seed_gives_the_same_result)
 {
     static double values[5000], scratch[5000];
     const size_t counts[] = { 50, 5000 }; /* one by one, and in blocks */
@@ -65,7 +65,7 @@ START_TEST(the_seed_is_all_the_chance)
 }
 END_TEST
 
-/* What is drawn is always one of them, whatever the numbers around them are. */
+/* A draw is always one of the values, whatever lies next to them in memory. */
 START_TEST(draws_stay_inside)
 {
     double room[66];
@@ -87,7 +87,7 @@ START_TEST(draws_stay_inside)
 }
 END_TEST
 
-/* Each of ten values is drawn as often as any other, in each place. */
+/* Each of ten values is drawn equally often at each position. */
 START_TEST(draws_are_even)
 {
     enum { TIMES = 100000 };
@@ -112,7 +112,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-START_TEST(any_numbers_are_put_in_order)
+START_TEST(any_numbers_are_sorted)
 {
     double values[3000], wanted[3000], scratch[3000];
     for (int i = 0; i < 3000; i++)
@@ -128,7 +128,7 @@ START_TEST(any_numbers_are_put_in_order)
 }
 END_TEST
 
-/* Of three and three numbers that do not overlap, 2 of the 20 ways to part them are as far apart. */
+/* Two groups of three without overlap: 2 of the 20 permutations are as extreme. */
 START_TEST(a_small_difference_has_its_exact_p)
 {
     const double a[] = { 1, 2, 3 }, b[] = { 10, 11, 12 };
@@ -139,8 +139,8 @@ START_TEST(a_small_difference_has_its_exact_p)
 }
 END_TEST
 
-/* Sums of equal numbers differ by what is rounded off, which is no difference: neither small nor sure. */
-START_TEST(what_differs_by_rounding_alone_does_not_differ)
+/* Sums of equal numbers differ by rounding errors, which must not count as a difference. */
+START_TEST(rounding_errors_are_no_difference)
 {
     enum { MOST = 20000 };
     static double a[MOST], b[MOST], scratch[2 * MOST];
@@ -160,8 +160,8 @@ START_TEST(what_differs_by_rounding_alone_does_not_differ)
 }
 END_TEST
 
-/* The same share of each size, as it is computed from the size. */
-START_TEST(a_constant_that_was_divided_out_is_constant)
+/* The same percentage of each size, computed from the size. */
+START_TEST(a_constant_ratio_stays_constant_after_division)
 {
     double a[200], b[300], scratch[500];
     for (int i = 0; i < 200; i++)
@@ -172,8 +172,8 @@ START_TEST(a_constant_that_was_divided_out_is_constant)
 }
 END_TEST
 
-/* What takes long is done in pieces, which come to the same. */
-START_TEST(intervals_and_p_values_are_found_piece_by_piece)
+/* Long computations run in steps with the same result. */
+START_TEST(intervals_and_p_values_are_computed_step_by_step)
 {
     enum { COUNT = 900 };
     static double a[COUNT], b[COUNT], scratch[2 * COUNT];
@@ -217,7 +217,7 @@ START_TEST(many_comparisons_are_corrected_by_holm)
 }
 END_TEST
 
-/* True when any revision of a skill seems to differ from the one before it. The last one has an edge. */
+/* True if any revision of a skill seems to differ from the previous one. The last one has a real edge. */
 static bool seems_to_differ(double edge)
 {
     double trades[REVISIONS][TRADES], p[REVISIONS - 1], scratch[2 * TRADES];
@@ -249,11 +249,11 @@ START_TEST(without_an_effect_at_most_one_skill_in_twenty_shows_one)
     int shown = skills_that_seem_to_differ(0);
     printf("no effect: %d of %d skills show a corrected p below 0.05\n", shown, SKILLS);
     ck_assert_int_le(shown, SKILLS / 20);
-    ck_assert_int_gt(shown, 0); /* a test that never speaks is of no use either */
+    ck_assert_int_gt(shown, 0); /* a test that never finds anything is useless too */
 }
 END_TEST
 
-START_TEST(a_planted_effect_is_found_and_the_power_is_told)
+START_TEST(a_planted_effect_is_found_and_the_power_is_printed)
 {
     int before = 0;
     for (int edge = 10; edge <= 30; edge += 10) {
@@ -268,8 +268,8 @@ START_TEST(a_planted_effect_is_found_and_the_power_is_told)
 }
 END_TEST
 
-/* The interval holds the true mean, 0, about 19 times in 20; with few skewed trades a little less often. */
-START_TEST(the_interval_holds_the_truth)
+/* The interval covers the true mean, 0, about 19 times in 20; with few skewed trades slightly less often. */
+START_TEST(the_interval_covers_the_true_mean)
 {
     double values[100], scratch[100];
     int held = 0;
@@ -287,9 +287,9 @@ START_TEST(the_interval_holds_the_truth)
 }
 END_TEST
 
-UNIT_MAIN("ab", a_group_is_summarised, what_cannot_be_known_is_no_number, the_seed_is_all_the_chance,
-          any_numbers_are_put_in_order, draws_stay_inside, draws_are_even, a_small_difference_has_its_exact_p,
-          what_differs_by_rounding_alone_does_not_differ, intervals_and_p_values_are_found_piece_by_piece,
-          a_constant_that_was_divided_out_is_constant, many_comparisons_are_corrected_by_holm,
+UNIT_MAIN("ab", a_group_is_summarised, an_undefined_statistic_is_nan, the_same_seed_gives_the_same_result,
+          any_numbers_are_sorted, draws_stay_inside, draws_are_even, a_small_difference_has_its_exact_p,
+          rounding_errors_are_no_difference, intervals_and_p_values_are_computed_step_by_step,
+          a_constant_ratio_stays_constant_after_division, many_comparisons_are_corrected_by_holm,
           without_an_effect_at_most_one_skill_in_twenty_shows_one,
-          a_planted_effect_is_found_and_the_power_is_told, the_interval_holds_the_truth)
+          a_planted_effect_is_found_and_the_power_is_printed, the_interval_covers_the_true_mean)

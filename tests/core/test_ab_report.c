@@ -1,4 +1,4 @@
-/* Reports on revisions of lessons: whole answers are honest, the same for the same trades, and bounded. */
+/* Reports on revisions of lessons: no false claims, the same result for the same trades, bounded size. */
 #include "core/ab/ab_report.h"
 
 #include <malloc.h>
@@ -15,7 +15,7 @@ static double chance(void)
     return (double)(chance_state >> 11) / 9007199254740992.0;
 }
 
-/* Trades as they are: many small losses, few large gains, on average nothing; of sizes that differ. */
+/* Realistic trades: many small losses, few large gains, a mean of zero, different sizes. */
 static struct ab_trade random_trade(double edge)
 {
     static const char *const regimes[] = { "chop_lowvol", "trend_up_hivol", NULL };
@@ -45,7 +45,7 @@ static void finish(struct ab_report *r)
     run(r);
 }
 
-/* ---- honesty ---- */
+/* ---- false positives ---- */
 
 enum { SKILLS = 1000, REVISIONS = 4, TRADES = 60 };
 
@@ -83,7 +83,7 @@ static void count_skills(int skills, double edge, int found[AB_METRICS + 1])
     }
 }
 
-START_TEST(without_an_effect_at_most_one_answer_in_twenty_shows_one)
+START_TEST(without_an_effect_at_most_one_report_in_twenty_shows_one)
 {
     int found[AB_METRICS + 1];
     count_skills(SKILLS, 0, found);
@@ -91,11 +91,11 @@ START_TEST(without_an_effect_at_most_one_answer_in_twenty_shows_one)
            found[AB_METRICS], found[0], found[1]);
     ck_assert_int_le(found[AB_METRICS], SKILLS / 20);
     for (int m = 0; m < AB_METRICS; m++)
-        ck_assert_int_gt(found[m], 0); /* a test that never speaks is of no use either */
+        ck_assert_int_gt(found[m], 0); /* a test that never finds anything is useless too */
 }
 END_TEST
 
-START_TEST(a_planted_effect_is_found_and_the_power_is_told)
+START_TEST(a_planted_effect_is_found_and_the_power_is_printed)
 {
     int found[AB_METRICS + 1], before = 0;
     for (int edge = 10; edge <= 20; edge += 5) {
@@ -129,7 +129,7 @@ static int seem_to_differ(size_t a_count, size_t b_count, int tries)
     return found;
 }
 
-START_TEST(large_groups_taken_in_blocks_are_tested_as_honestly)
+START_TEST(large_groups_tested_in_blocks_keep_the_error_rate)
 {
     static const size_t sizes[][2] = { { 150, 150 }, { 300, 1000 }, { 999, 130 } };
     chance_state = 31;
@@ -137,7 +137,7 @@ START_TEST(large_groups_taken_in_blocks_are_tested_as_honestly)
         int found = seem_to_differ(sizes[i][0], sizes[i][1], 400);
         printf("%zu against %zu: %d of 400 pairs without an effect have p <= 0.05\n", sizes[i][0],
                sizes[i][1], found);
-        ck_assert_int_le(found, 33); /* 20 are to be expected, with a standard deviation of 4.4 */
+        ck_assert_int_le(found, 33); /* 20 are expected, with a standard deviation of 4.4 */
         ck_assert_int_ge(found, 7);
     }
 }
@@ -155,7 +155,7 @@ static double exact_p(int ones, int count)
     return p;
 }
 
-START_TEST(a_p_value_is_never_too_small_also_where_it_is_a_bound)
+START_TEST(a_p_value_is_never_too_small_even_where_it_is_a_bound)
 {
     enum { COUNT = 400 };
     double a[COUNT], b[COUNT], scratch[2 * COUNT];
@@ -178,7 +178,7 @@ START_TEST(a_p_value_is_never_too_small_also_where_it_is_a_bound)
 }
 END_TEST
 
-START_TEST(the_interval_of_many_trades_holds_the_truth_and_is_no_wider_than_it_must_be)
+START_TEST(the_interval_of_many_trades_covers_the_true_mean_and_is_no_wider_than_necessary)
 {
     enum { COUNT = 3500, TIMES = 150 };
     static double values[COUNT], scratch[COUNT];
@@ -207,9 +207,9 @@ START_TEST(the_interval_of_many_trades_holds_the_truth_and_is_no_wider_than_it_m
 }
 END_TEST
 
-/* ---- answers ---- */
+/* ---- reports ---- */
 
-START_TEST(the_order_in_which_trades_come_makes_no_difference)
+START_TEST(the_order_of_the_trades_makes_no_difference)
 {
     enum { COUNT = 2500 };
     static struct ab_trade trades[COUNT];
@@ -236,7 +236,7 @@ START_TEST(the_order_in_which_trades_come_makes_no_difference)
 }
 END_TEST
 
-START_TEST(what_is_not_known_of_a_trade_is_left_out_of_that_metric_alone)
+START_TEST(a_missing_value_excludes_a_trade_from_that_metric_only)
 {
     struct ab_report *r = ab_report_open("skill", NULL);
     chance_state = 43;
@@ -258,7 +258,7 @@ START_TEST(what_is_not_known_of_a_trade_is_left_out_of_that_metric_alone)
 }
 END_TEST
 
-START_TEST(nothing_at_all_is_an_answer_too)
+START_TEST(no_trades_give_an_empty_report)
 {
     struct ab_report *r = ab_report_open("empty", NULL);
     finish(r);
@@ -269,8 +269,8 @@ START_TEST(nothing_at_all_is_an_answer_too)
 }
 END_TEST
 
-/* A hash for each trade, and a symbol: names are found again however many there are. */
-START_TEST(any_number_of_revisions_and_symbols_is_taken)
+/* Every trade has its own hash and symbol: lookup works for any number of names. */
+START_TEST(any_number_of_revisions_and_symbols_is_accepted)
 {
     struct ab_report *r = ab_report_open("skill", NULL);
     char hash[17], symbol[17];
@@ -291,8 +291,8 @@ START_TEST(any_number_of_revisions_and_symbols_is_taken)
 }
 END_TEST
 
-/* Nothing is done at once to all the trades, or all the keys, that there are. */
-START_TEST(a_large_report_is_made_in_small_pieces)
+/* No single step processes all trades or all keys. */
+START_TEST(a_large_report_is_computed_in_small_steps)
 {
     enum { MANY = 50000 };
     struct ab_report *r = ab_report_open("skill", NULL);
@@ -327,8 +327,8 @@ static size_t bytes_in_use(void)
                                                    : mallinfo2().uordblks + mallinfo2().hblkhd;
 }
 
-/* The hash is what an agent says, and so is the symbol: as many as there are trades are kept in little room,
- * and none of them makes the loop wait until the others have been moved. */
+/* Agents choose hashes and symbols: even one per trade must fit in little memory, and growing the table must
+ * not stall the loop. */
 START_TEST(as_many_revisions_as_trades_take_little_memory)
 {
     enum { MANY = 290000 };
@@ -359,12 +359,11 @@ START_TEST(as_many_revisions_as_trades_take_little_memory)
 }
 END_TEST
 
-UNIT_MAIN("ab_report", without_an_effect_at_most_one_answer_in_twenty_shows_one,
-          a_planted_effect_is_found_and_the_power_is_told,
-          large_groups_taken_in_blocks_are_tested_as_honestly,
-          a_p_value_is_never_too_small_also_where_it_is_a_bound,
-          the_interval_of_many_trades_holds_the_truth_and_is_no_wider_than_it_must_be,
-          the_order_in_which_trades_come_makes_no_difference,
-          what_is_not_known_of_a_trade_is_left_out_of_that_metric_alone, nothing_at_all_is_an_answer_too,
-          any_number_of_revisions_and_symbols_is_taken, a_large_report_is_made_in_small_pieces,
-          as_many_revisions_as_trades_take_little_memory)
+UNIT_MAIN("ab_report", without_an_effect_at_most_one_report_in_twenty_shows_one,
+          a_planted_effect_is_found_and_the_power_is_printed,
+          large_groups_tested_in_blocks_keep_the_error_rate,
+          a_p_value_is_never_too_small_even_where_it_is_a_bound,
+          the_interval_of_many_trades_covers_the_true_mean_and_is_no_wider_than_necessary,
+          the_order_of_the_trades_makes_no_difference, a_missing_value_excludes_a_trade_from_that_metric_only,
+          no_trades_give_an_empty_report, any_number_of_revisions_and_symbols_is_accepted,
+          a_large_report_is_computed_in_small_steps, as_many_revisions_as_trades_take_little_memory)

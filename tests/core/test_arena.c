@@ -1,4 +1,4 @@
-/* The arena, and the text that grows in it. */
+/* The arena and its growing text buffer. */
 #include "core/base/arena.h"
 #include "core/base/buf.h"
 #include "tests/core/unit.h"
@@ -40,7 +40,7 @@ START_TEST(copies_are_terminated_and_may_hold_nul)
 }
 END_TEST
 
-START_TEST(a_text_keeps_what_was_added_however_it_grows)
+START_TEST(a_buffer_keeps_its_content_as_it_grows)
 {
     struct buf b = { .arena = &arena };
     for (int i = 0; i < 5000; i++)
@@ -57,7 +57,7 @@ START_TEST(a_text_keeps_what_was_added_however_it_grows)
 }
 END_TEST
 
-START_TEST(a_format_longer_than_the_small_buffer_is_whole)
+START_TEST(a_format_longer_than_the_small_buffer_is_complete)
 {
     for (int len = 250; len < 262; len++) {
         struct buf b = { .arena = &arena };
@@ -80,7 +80,7 @@ START_TEST(integers_are_written_as_printf_does)
 }
 END_TEST
 
-START_TEST(json_text_escapes_what_must_be_and_nothing_else)
+START_TEST(json_text_escapes_only_what_it_must)
 {
     struct buf b = { .arena = &arena };
     buf_json_text(&b, "q\" b\\ s/ \b\f\n\r\t \x01\x1f\x7f é🚀",
@@ -134,6 +134,6 @@ START_TEST(hooks_run_once_and_the_newest_first)
 END_TEST
 
 UNIT_MAIN("arena", pieces_of_all_sizes_are_aligned_and_do_not_overlap, copies_are_terminated_and_may_hold_nul,
-          a_text_keeps_what_was_added_however_it_grows, a_format_longer_than_the_small_buffer_is_whole,
-          integers_are_written_as_printf_does, json_text_escapes_what_must_be_and_nothing_else,
+          a_buffer_keeps_its_content_as_it_grows, a_format_longer_than_the_small_buffer_is_complete,
+          integers_are_written_as_printf_does, json_text_escapes_only_what_it_must,
           json_keys_are_separated_by_commas, hooks_run_once_and_the_newest_first)

@@ -23,8 +23,8 @@ START_TEST(off_is_never_due)
 }
 END_TEST
 
-/* By the seed a tick triggers when the number of closes is a multiple of n and it closed the last of them;
- * here a tick may close several. */
+/* The seed design triggers when a tick closes a trade and the count becomes a multiple of n; here a tick may
+ * close several trades. */
 START_TEST(per_n_trades_a_tick_is_due_when_it_completes_a_multiple_of_n)
 {
     const int64_t closes[] = { 1, 1, 1, 0, 2, 2, 7, 1, 1 }; /* closed: 1 2 3 3 5 7 14 15 16 */
@@ -51,7 +51,7 @@ START_TEST(per_n_trades_a_request_is_due_from_n_trades_on)
 }
 END_TEST
 
-START_TEST(daily_is_due_on_another_day_than_the_note_once_a_trade_was_closed)
+START_TEST(daily_is_due_on_a_day_other_than_the_notes_once_a_trade_was_closed)
 {
     struct cadence_state s = { .cadence = CADENCE_DAILY,
                                .every_n_trades = 10,
@@ -112,5 +112,5 @@ END_TEST
 UNIT_MAIN("cadence", cadences_are_found_by_their_names, off_is_never_due,
           per_n_trades_a_tick_is_due_when_it_completes_a_multiple_of_n,
           per_n_trades_a_request_is_due_from_n_trades_on,
-          daily_is_due_on_another_day_than_the_note_once_a_trade_was_closed,
+          daily_is_due_on_a_day_other_than_the_notes_once_a_trade_was_closed,
           daily_waits_an_hour_after_a_failed_attempt, force_overrides_the_cadence_but_needs_a_trade)

@@ -109,7 +109,7 @@ START_TEST(the_sections_are_as_in_the_golden_file)
 }
 END_TEST
 
-START_TEST(nothing_known_is_nothing_said)
+START_TEST(without_data_the_context_is_empty)
 {
     struct context c = { .now_us = 0 };
     struct context_shown shown;
@@ -125,7 +125,7 @@ START_TEST(nothing_known_is_nothing_said)
 }
 END_TEST
 
-START_TEST(every_budget_is_held_and_the_oldest_trades_go_first)
+START_TEST(every_budget_is_met_and_the_oldest_trades_are_dropped_first)
 {
     struct context c = full();
     struct context_shown shown, before = { .risk = false };
@@ -142,7 +142,7 @@ START_TEST(every_budget_is_held_and_the_oldest_trades_go_first)
         ck_assert_int_eq(shown.closed > 0, strstr(text, "## Recent trades") != NULL);
         ck_assert_int_eq(shown.open > 0, strstr(text, "## Open positions") != NULL);
         ck_assert_int_eq(shown.closed > 0,
-                         strstr(text, "breakout above") != NULL); /* the newest is the last to go */
+                         strstr(text, "breakout above") != NULL); /* the newest is dropped last */
         if (shown.risk && before.risk)
             ck_assert(shown.open >= before.open &&
                       (shown.open > before.open || shown.closed >= before.closed));
@@ -206,8 +206,8 @@ START_TEST(lessons_that_end_without_a_newline_are_a_section_too)
 }
 END_TEST
 
-/* Positions and trades go before them, the activity after them. */
-START_TEST(lessons_are_whole_or_not_there_and_every_budget_is_held)
+/* Positions and trades are dropped before the lessons, the activity after them. */
+START_TEST(lessons_are_never_truncated_and_every_budget_is_met)
 {
     struct context c = with_lessons();
     struct context_shown shown;
@@ -250,8 +250,8 @@ START_TEST(no_more_than_thirty_trades_are_shown)
 }
 END_TEST
 
-/* The longest of everything: the bound of the budget does not rest on what callers send. */
-START_TEST(a_line_is_bounded_whatever_it_holds)
+/* The longest value of every field: the budget is met whatever callers send. */
+START_TEST(a_line_is_bounded_whatever_it_contains)
 {
     char *huge = arena_alloc(&arena, 100001);
     memset(huge, 'W', 100000);
@@ -281,7 +281,7 @@ static const char *activity(struct risk_state r)
 #define HEADING "## Recent activity (this session)\n"
 #define NUDGE   " ← same code in the last 3+ rejections; do not repeat the same proposal shape\n"
 
-START_TEST(a_line_that_is_zero_is_left_out)
+START_TEST(a_zero_line_is_omitted)
 {
     ck_assert_str_eq(activity((struct risk_state){ .executed_today = 1 }),
                      HEADING "- executed orders today (UTC): 1\n");
@@ -306,7 +306,7 @@ static const char *sequence(const char *const *codes, size_t count)
     return activity((struct risk_state){ .tail = codes, .tail_count = count });
 }
 
-START_TEST(three_in_a_row_are_said_and_two_never)
+START_TEST(three_consecutive_rejections_are_reported_and_two_are_not)
 {
     const char *const codes[] = { "A", "B", "B", "B", "C", "C", "C" };
     ck_assert_str_eq(sequence(codes, 1), HEADING "- recent rejection sequence: A\n");
@@ -319,7 +319,7 @@ START_TEST(three_in_a_row_are_said_and_two_never)
 }
 END_TEST
 
-START_TEST(rules_are_shown_by_count_and_then_by_name_and_never_without_end)
+START_TEST(rules_are_sorted_by_count_and_name_and_their_number_is_bounded)
 {
     const struct rule_count many[] = { { "E", 1 }, { "A", 2 }, { "B", 2 }, { "D", 9 },
                                        { "G", 1 }, { "F", 1 }, { "H", 1 }, { "C", 3 } };
@@ -329,7 +329,7 @@ START_TEST(rules_are_shown_by_count_and_then_by_name_and_never_without_end)
 }
 END_TEST
 
-/* ---- numbers and foreign text ---- */
+/* ---- numbers and untrusted text ---- */
 
 static const struct {
     const char *amount, *price, *usd, *change, *pnl, *percent;
@@ -397,7 +397,7 @@ static const struct {
       5, "a b c" },
 };
 
-START_TEST(foreign_text_stays_in_its_line_and_its_quotes)
+START_TEST(untrusted_text_stays_in_its_line_and_quotes)
 {
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct buf out = { .arena = &arena };
@@ -409,7 +409,7 @@ START_TEST(foreign_text_stays_in_its_line_and_its_quotes)
 }
 END_TEST
 
-/* The rule of a line, of ASCII, one character after the other: the words, and then the cut. */
+/* A simple model for ASCII, character by character: collapse the words, then truncate. */
 static const char *plain_line(const char *text, size_t max)
 {
     struct buf out = { .arena = &arena };
@@ -431,7 +431,7 @@ static const char *plain_line(const char *text, size_t max)
     return buf_string(&out);
 }
 
-START_TEST(any_line_is_as_its_rule_says)
+START_TEST(any_line_matches_the_model)
 {
     static const char pieces[] = "abcdef  \"~!\n\x7f";
     uint64_t random = 7;
@@ -450,13 +450,13 @@ START_TEST(any_line_is_as_its_rule_says)
 }
 END_TEST
 
-UNIT_MAIN("context", the_sections_are_as_in_the_golden_file, nothing_known_is_nothing_said,
-          every_budget_is_held_and_the_oldest_trades_go_first,
+UNIT_MAIN("context", the_sections_are_as_in_the_golden_file, without_data_the_context_is_empty,
+          every_budget_is_met_and_the_oldest_trades_are_dropped_first,
           lessons_are_the_first_section_and_nothing_else_changes,
           lessons_that_end_without_a_newline_are_a_section_too,
-          lessons_are_whole_or_not_there_and_every_budget_is_held, no_more_than_thirty_trades_are_shown,
-          a_line_is_bounded_whatever_it_holds, a_line_that_is_zero_is_left_out,
-          three_in_a_row_are_said_and_two_never,
-          rules_are_shown_by_count_and_then_by_name_and_never_without_end,
-          amounts_are_written_as_the_table_says, foreign_text_stays_in_its_line_and_its_quotes,
-          any_line_is_as_its_rule_says)
+          lessons_are_never_truncated_and_every_budget_is_met, no_more_than_thirty_trades_are_shown,
+          a_line_is_bounded_whatever_it_contains, a_zero_line_is_omitted,
+          three_consecutive_rejections_are_reported_and_two_are_not,
+          rules_are_sorted_by_count_and_name_and_their_number_is_bounded,
+          amounts_are_written_as_the_table_says, untrusted_text_stays_in_its_line_and_quotes,
+          any_line_matches_the_model)

@@ -10,7 +10,7 @@ static const char *cell(const char *text)
     return buf_string(&out);
 }
 
-START_TEST(plain_text_stays_as_it_is)
+START_TEST(plain_text_is_unchanged)
 {
     ck_assert_str_eq(cell(""), "");
     ck_assert_str_eq(cell("BTC-PERP"), "BTC-PERP");
@@ -18,7 +18,7 @@ START_TEST(plain_text_stays_as_it_is)
 }
 END_TEST
 
-START_TEST(what_would_end_a_cell_is_quoted)
+START_TEST(a_delimiter_in_a_cell_is_quoted)
 {
     ck_assert_str_eq(cell("a,b"), "\"a,b\"");
     ck_assert_str_eq(cell("a\nb"), "\"a\nb\"");
@@ -27,7 +27,7 @@ START_TEST(what_would_end_a_cell_is_quoted)
 }
 END_TEST
 
-START_TEST(a_formula_is_disarmed)
+START_TEST(a_formula_is_escaped)
 {
     ck_assert_str_eq(cell("=1+1"), "'=1+1");
     ck_assert_str_eq(cell("+1"), "'+1");
@@ -39,4 +39,4 @@ START_TEST(a_formula_is_disarmed)
 }
 END_TEST
 
-UNIT_MAIN("csv", plain_text_stays_as_it_is, what_would_end_a_cell_is_quoted, a_formula_is_disarmed)
+UNIT_MAIN("csv", plain_text_is_unchanged, a_delimiter_in_a_cell_is_quoted, a_formula_is_escaped)

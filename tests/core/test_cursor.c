@@ -14,7 +14,7 @@ static const char *encode(const char *first, const char *second)
     return buf_string(&out);
 }
 
-START_TEST(what_was_encoded_comes_back)
+START_TEST(an_encoded_cursor_decodes_to_the_same_values)
 {
     static const char *const texts[] = {
         "",     "a",    "ab", "abc", "2026-06-04T10:00:00.000000Z", "01890a5d-ac96-774b-bcce-b302099a8057",
@@ -80,7 +80,7 @@ START_TEST(any_changed_byte_is_refused)
 }
 END_TEST
 
-START_TEST(a_cursor_that_is_cut_or_grown_is_refused)
+START_TEST(a_truncated_or_extended_cursor_is_refused)
 {
     const char *good = encode("2026-06-04T10:00:00.000000Z", "01890a5d-ac96-774b-bcce-b302099a8057");
     struct cursor_values values;
@@ -108,8 +108,7 @@ START_TEST(a_cursor_of_another_scope_is_refused)
 }
 END_TEST
 
-/* A cursor with a right check around whatever stands behind the head: what someone who read the source could
- * send. */
+/* A cursor with a valid checksum over arbitrary content: what someone who read the source could send. */
 static const char *forge(unsigned version, unsigned count, const char *values, size_t len)
 {
     static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -161,7 +160,7 @@ START_TEST(the_hash_is_fnv_1a)
 }
 END_TEST
 
-UNIT_MAIN("cursor", what_was_encoded_comes_back, the_text_of_a_cursor_never_changes,
+UNIT_MAIN("cursor", an_encoded_cursor_decodes_to_the_same_values, the_text_of_a_cursor_never_changes,
           a_cursor_needs_no_escaping_in_a_query, any_changed_byte_is_refused,
-          a_cursor_that_is_cut_or_grown_is_refused, a_cursor_of_another_scope_is_refused,
+          a_truncated_or_extended_cursor_is_refused, a_cursor_of_another_scope_is_refused,
           a_forged_cursor_is_refused_unless_encode_could_have_made_it, the_hash_is_fnv_1a)

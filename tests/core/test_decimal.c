@@ -1,4 +1,4 @@
-/* Exact decimal numbers, against arithmetic on rows of decimal digits. */
+/* Exact decimal numbers, against schoolbook arithmetic on arrays of digits. */
 #include <math.h>
 
 #include "core/base/decimal.h"
@@ -67,7 +67,7 @@ START_TEST(a_number_of_any_length_is_read)
 }
 END_TEST
 
-/* ---- rows of digits, the lowest first: slow and plain ---- */
+/* ---- arrays of digits, least significant first: slow and simple ---- */
 
 enum { ROW = 120 };
 struct row {
@@ -87,7 +87,7 @@ static struct row row_of(const char *text)
     return r;
 }
 
-/* Of rows of up to half the length. */
+/* For operands of up to half the length. */
 static struct row row_times(const struct row *a, const struct row *b)
 {
     struct row r = { 0 };
@@ -193,7 +193,7 @@ static struct decimal draw_decimal(void)
     return read_exact(text);
 }
 
-START_TEST(what_is_written_reads_back_the_same)
+START_TEST(a_written_number_reads_back_the_same)
 {
     for (int i = 0; i < 200000; i++) {
         struct decimal d = draw_decimal(), back;
@@ -349,7 +349,7 @@ START_TEST(the_edges_are_as_written)
 }
 END_TEST
 
-START_TEST(what_is_not_valid_stays_so)
+START_TEST(an_invalid_operand_gives_an_invalid_result)
 {
     struct decimal bad, one = decimal_from_int(1);
     ck_assert_int_eq(decimal_parse("1e20", &bad), DECIMAL_TOO_LARGE);
@@ -431,7 +431,7 @@ START_TEST(any_number_of_digits_is_rounded_half_to_even)
 }
 END_TEST
 
-START_TEST(so_many_times_is_the_product)
+START_TEST(multiplying_by_a_count_is_the_product)
 {
     for (int i = 0; i < 30000; i++) {
         struct decimal d = draw_decimal();
@@ -449,7 +449,7 @@ START_TEST(so_many_times_is_the_product)
 }
 END_TEST
 
-START_TEST(integers_are_taken_whole)
+START_TEST(integers_convert_exactly)
 {
     ck_assert_str_eq(text_of(decimal_from_int(INT64_MAX)), "9223372036854775807");
     ck_assert_str_eq(text_of(decimal_from_int(INT64_MIN)), "-9223372036854775808");
@@ -458,8 +458,9 @@ START_TEST(integers_are_taken_whole)
 END_TEST
 
 UNIT_MAIN("decimal", every_number_is_read_and_written_as_the_data_says, a_number_of_any_length_is_read,
-          what_is_written_reads_back_the_same, sums_and_differences_are_exact,
+          a_written_number_reads_back_the_same, sums_and_differences_are_exact,
           products_are_rounded_half_to_even, quotients_are_rounded_half_to_even,
-          results_are_near_those_of_long_double, the_edges_are_as_written, what_is_not_valid_stays_so,
-          fixed_digits_are_rounded_half_to_even, any_number_of_digits_is_rounded_half_to_even,
-          so_many_times_is_the_product, integers_are_taken_whole)
+          results_are_near_those_of_long_double, the_edges_are_as_written,
+          an_invalid_operand_gives_an_invalid_result, fixed_digits_are_rounded_half_to_even,
+          any_number_of_digits_is_rounded_half_to_even, multiplying_by_a_count_is_the_product,
+          integers_convert_exactly)

@@ -1,4 +1,4 @@
-/* The built-in embedder, against vectors that were made from the unrounded weights
+/* The built-in embedder, against vectors computed from the unrounded weights
  * (tests/data/embed/make.mjs). */
 #include "core/embed/embed.h"
 
@@ -12,7 +12,7 @@
 static struct arena arena;
 static struct embedder embedder;
 
-/* "\n", "\t" and "\\" become what they stand for. */
+/* "\n", "\t" and "\\" are unescaped. */
 static const char *unescaped(char *text)
 {
     char *to = text;
@@ -32,7 +32,7 @@ static void embed(const char *text, float out[EMBED_DIM])
     embed_text(&embedder.embed, embedder.scratch, text, out);
 }
 
-/* The next text of the file with its vector, brought to length 1; NULL at the end. */
+/* The next text of the file with its normalized vector; NULL at the end. */
 static const char *next_reference(char **file, float want[EMBED_DIM])
 {
     char *line = unit_line(file), *columns[2];
@@ -129,7 +129,7 @@ START_TEST(white_space_and_compatible_characters_make_no_difference)
         float one[EMBED_DIM], two[EMBED_DIM];
         embed(pairs[i][0], one);
         embed(pairs[i][1], two);
-        if (i == 1) /* control: another word is another vector */
+        if (i == 1) /* control: a different word has a different vector */
             ck_assert_mem_ne(one, two, sizeof one);
         else
             ck_assert_mem_eq(one, two, sizeof one);
@@ -140,7 +140,7 @@ END_TEST
 
 /* ---- the kernels ---- */
 
-/* Memory whose end is followed by a page that nobody may touch. */
+/* Memory followed by a guard page. */
 static void *at_the_edge(size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page * page;
@@ -222,10 +222,10 @@ START_TEST(a_long_text_is_cut_at_pieces_words_and_bytes)
 
     text = repeated("earnings rose again. ", EMBED_MOST_BYTES - 1000);
     embed(text, one);
-    memcpy(text + strlen(text) - 10, "inflation!", 10); /* behind the 1,000th word */
+    memcpy(text + strlen(text) - 10, "inflation!", 10); /* after the 1,000th word */
     embed(text, two);
     ck_assert_mem_eq(one, two, sizeof one);
-    memcpy(text + 2100, "inflation!", 10); /* behind the 128th piece, before the 1,000th word */
+    memcpy(text + 2100, "inflation!", 10); /* after the 128th piece, before the 1,000th word */
     embed(text, two);
     ck_assert_mem_ne(one, two, sizeof one);
     ck_assert_double_gt(embed_cosine(one, two), 0.99);
@@ -237,9 +237,9 @@ START_TEST(a_long_text_is_cut_at_pieces_words_and_bytes)
 }
 END_TEST
 
-/* ---- files that are not the weights ---- */
+/* ---- corrupt weight files ---- */
 
-/* A copy that ends where its memory ends, so that reading behind it is found. */
+/* A copy of exactly its own size, so that the sanitizer detects a read past its end. */
 static bool opens(const unsigned char *bytes, size_t len)
 {
     void *copy;
@@ -251,7 +251,7 @@ static bool opens(const unsigned char *bytes, size_t len)
     return opened;
 }
 
-START_TEST(a_file_that_was_cut_is_refused)
+START_TEST(a_truncated_file_is_refused)
 {
     size_t len;
     const unsigned char *bytes = embed_weights_map(&len);
@@ -264,8 +264,8 @@ START_TEST(a_file_that_was_cut_is_refused)
 }
 END_TEST
 
-/* Changes one number of a copy; with `sealed` the checksum is made to fit, so that only the checks of the
- * numbers themselves can refuse it. */
+/* Changes one number of a copy. With `sealed` the checksum is recomputed, so that only the range checks can
+ * refuse it. */
 static bool opens_with(const unsigned char *bytes, size_t len, size_t at, uint32_t value, bool sealed)
 {
     unsigned char *copy = arena_alloc(&arena, len + EMBED_ALIGN);
@@ -303,7 +303,7 @@ START_TEST(a_file_with_other_bytes_is_refused)
 }
 END_TEST
 
-START_TEST(numbers_that_lead_outside_are_refused_even_with_a_checksum_that_fits)
+START_TEST(out_of_range_numbers_are_refused_even_with_a_valid_checksum)
 {
     size_t len;
     const unsigned char *bytes = embed_weights_map(&len);
@@ -327,6 +327,5 @@ END_TEST
 UNIT_MAIN("embed", vectors_are_those_of_the_unrounded_model, every_text_has_a_vector_of_length_one,
           the_same_text_gives_the_same_bytes, all_processors_get_the_same_vectors,
           kernels_stay_inside_their_rows, white_space_and_compatible_characters_make_no_difference,
-          a_long_text_is_cut_at_pieces_words_and_bytes, a_file_that_was_cut_is_refused,
-          a_file_with_other_bytes_is_refused,
-          numbers_that_lead_outside_are_refused_even_with_a_checksum_that_fits)
+          a_long_text_is_cut_at_pieces_words_and_bytes, a_truncated_file_is_refused,
+          a_file_with_other_bytes_is_refused, out_of_range_numbers_are_refused_even_with_a_valid_checksum)

@@ -1,4 +1,4 @@
-/* Memories found by meaning: questions in other words than the memories that answer them
+/* Semantic search: questions phrased differently from the memories that answer them
  * (tests/data/retrieval). */
 #include "core/embed/embed.h"
 
@@ -7,7 +7,7 @@
 
 enum { MOST = 400, TOP = 5 };
 
-/* A little below what was measured when this was written: 0.735, 0.634 and 48 of 78. */
+/* Slightly below the values measured when this was written: 0.735, 0.634 and 48 of 78. */
 static const double RECALL_FLOOR = 0.71, MRR_FLOOR = 0.61, NO_WORD_FLOOR = 0.58;
 
 struct memory {
@@ -41,7 +41,7 @@ static void load_memories(void)
     }
 }
 
-/* At which place the memory is found: 1 is the nearest. */
+/* The rank of the memory: 1 is the nearest. */
 static size_t place_of(const char *id, const char *query)
 {
     float v[EMBED_DIM];

@@ -1,4 +1,4 @@
-/* The scores of a search: what words, meaning and regime make of them, and the order that follows. */
+/* Search scores: how words, meaning and regime contribute, and the resulting order. */
 #include "core/episodic/fusion.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ START_TEST(a_word_of_every_entry_still_weighs_something)
 }
 END_TEST
 
-START_TEST(words_that_are_equally_rare_stand_in_the_order_of_their_letters)
+START_TEST(equally_rare_words_are_sorted_alphabetically)
 {
     struct fusion_lexeme words[] = { { .text = "c" }, { .text = "a" }, { .text = "b", .holding = 1 } };
     fusion_choose(words, 3, 10, true, 32);
@@ -76,7 +76,7 @@ START_TEST(every_word_opens_where_the_sample_is_all_there_is)
 }
 END_TEST
 
-START_TEST(no_words_and_no_entries_are_no_fault)
+START_TEST(no_words_and_no_entries_are_no_error)
 {
     ck_assert_uint_eq(fusion_choose(NULL, 0, 0, true, 32), 0);
     struct fusion_lexeme word = { .text = "a" };
@@ -136,7 +136,7 @@ START_TEST(the_penalty_is_the_share_of_the_regime_that_differs)
 }
 END_TEST
 
-START_TEST(what_was_not_compared_has_its_words_alone)
+START_TEST(an_entry_without_a_vector_is_scored_by_its_words_only)
 {
     const struct fusion_hit h =
         scored((struct fusion_hit){ .id = "a", .cosine = 0.9, .weight = 0.18, .covered = 1 }, 0);
@@ -166,11 +166,12 @@ START_TEST(the_best_come_first_then_the_newest_then_by_id)
 END_TEST
 
 UNIT_MAIN("fusion", a_rare_word_weighs_more_than_a_common_one, a_word_of_every_entry_still_weighs_something,
-          words_that_are_equally_rare_stand_in_the_order_of_their_letters,
-          of_many_words_the_rarest_are_weighed, a_common_word_opens_nothing_where_a_rare_one_does,
+          equally_rare_words_are_sorted_alphabetically, of_many_words_the_rarest_are_weighed,
+          a_common_word_opens_nothing_where_a_rare_one_does,
           a_common_word_opens_where_no_rare_one_is_known_to_be,
-          every_word_opens_where_the_sample_is_all_there_is, no_words_and_no_entries_are_no_fault,
+          every_word_opens_where_the_sample_is_all_there_is, no_words_and_no_entries_are_no_error,
           the_score_is_the_sum_of_its_parts_digit_for_digit,
           words_add_half_of_what_they_can_at_three_times_the_weight_of_one,
           words_count_by_how_much_of_the_query_they_are, the_penalty_is_the_share_of_the_regime_that_differs,
-          what_was_not_compared_has_its_words_alone, the_best_come_first_then_the_newest_then_by_id)
+          an_entry_without_a_vector_is_scored_by_its_words_only,
+          the_best_come_first_then_the_newest_then_by_id)

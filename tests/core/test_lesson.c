@@ -63,7 +63,7 @@ START_TEST(an_empty_library_says_so)
 }
 END_TEST
 
-START_TEST(every_budget_is_held_and_the_oldest_are_dropped_first)
+START_TEST(every_budget_is_met_and_the_oldest_are_dropped_first)
 {
     size_t shown_before = 0;
     for (size_t budget = 0; budget < 120; budget++) {
@@ -99,7 +99,7 @@ START_TEST(a_long_takeaway_ends_the_block_even_where_an_older_one_would_fit)
 }
 END_TEST
 
-START_TEST(the_block_costs_what_was_said_for_odd_takeaways_too)
+START_TEST(the_block_costs_its_estimate_for_odd_takeaways_too)
 {
     static const char *const odd[] = { " leading", "trailing ", "- dash", "日本 株", "🚀", "a\tb", "" };
     for (size_t count = 1; count <= sizeof odd / sizeof *odd; count++) {
@@ -111,7 +111,7 @@ START_TEST(the_block_costs_what_was_said_for_odd_takeaways_too)
 }
 END_TEST
 
-START_TEST(the_tags_of_the_block_are_found_however_they_are_written)
+START_TEST(the_tags_of_the_block_are_found_in_any_spelling)
 {
     static const char *const markup[] = {
         "<learned_patterns>",        "</learned_patterns>",
@@ -210,9 +210,8 @@ END_TEST
 
 UNIT_MAIN("lesson", status_names_are_found_and_nothing_else_is,
           only_active_lessons_change_and_none_becomes_proposed, the_block_has_the_newest_last,
-          an_empty_library_says_so, every_budget_is_held_and_the_oldest_are_dropped_first,
+          an_empty_library_says_so, every_budget_is_met_and_the_oldest_are_dropped_first,
           a_long_takeaway_ends_the_block_even_where_an_older_one_would_fit,
-          the_block_costs_what_was_said_for_odd_takeaways_too,
-          the_tags_of_the_block_are_found_however_they_are_written,
+          the_block_costs_its_estimate_for_odd_takeaways_too, the_tags_of_the_block_are_found_in_any_spelling,
           a_lesson_is_exported_as_the_golden_file_shows, conflicts_are_what_the_data_says,
           takeaways_are_duplicates_from_a_similarity_of_six_tenths_on)

@@ -1,10 +1,10 @@
-/* Lists of texts that statements return as one. */
+/* Lists of texts that a statement returns as one value. */
 #include "core/base/list_text.h"
 #include "tests/core/unit.h"
 
 static struct arena arena;
 
-START_TEST(texts_come_apart_in_their_order_empty_ones_too)
+START_TEST(texts_are_split_in_order_including_empty_ones)
 {
     size_t count;
     const char **texts = list_text_split(&arena,
@@ -19,7 +19,7 @@ START_TEST(texts_come_apart_in_their_order_empty_ones_too)
 }
 END_TEST
 
-START_TEST(no_text_is_no_list_and_an_empty_one_is_a_list_of_one)
+START_TEST(null_is_an_empty_list_and_an_empty_text_a_list_of_one)
 {
     size_t count;
     (void)list_text_split(&arena, NULL, &count);
@@ -30,5 +30,5 @@ START_TEST(no_text_is_no_list_and_an_empty_one_is_a_list_of_one)
 }
 END_TEST
 
-UNIT_MAIN("list_text", texts_come_apart_in_their_order_empty_ones_too,
-          no_text_is_no_list_and_an_empty_one_is_a_list_of_one)
+UNIT_MAIN("list_text", texts_are_split_in_order_including_empty_ones,
+          null_is_an_empty_list_and_an_empty_text_a_list_of_one)

@@ -20,7 +20,7 @@ static const char *const statuses[] = {
     [MATERIALIZE_TOO_LARGE] = "too_large",
 };
 
-/* A case while it is read: the ledger, and the tick that the lines add to. */
+/* The case being read: its ledger, and the tick that its lines build. */
 struct scene {
     const char *name;
     struct trade *open;
@@ -59,7 +59,7 @@ static void put_result(struct buf *out, enum materialize_status status, const st
         buf_fmt(out, "=\tstray %s %s\n", m->stray_fees[i].symbol, m->stray_fees[i].amount.lexeme);
 }
 
-/* Runs the tick that was read, if there is one; what came out is appended to `now`. */
+/* Runs the tick that was read, if any; appends the result to `now`. */
 static void run_tick(struct scene *s, const char *file, struct buf *now)
 {
     if (!s->pending)
@@ -141,7 +141,7 @@ static void read_line(struct scene *s, char **column)
     }
 }
 
-/* Plays a file; returns it as it would be written now. */
+/* Runs a file; returns it with the actual results. */
 static const char *play(const char *file, int *cases)
 {
     FILE *f = fopen(arena_fmt(&arena, "%s/materialize/%s.tsv", TEST_DATA, file), "r");
@@ -184,8 +184,8 @@ START_TEST(every_golden_file_holds)
 }
 END_TEST
 
-/* Tables of 200, the most that are taken, and one more. */
-START_TEST(the_limits_are_taken_and_what_is_beyond_is_refused)
+/* Tables of 200, the maximum, and of one more. */
+START_TEST(values_at_the_limits_are_accepted_and_beyond_them_refused)
 {
     enum { MOST = MATERIALIZE_POSITIONS_MAX };
     struct position *positions = arena_zero(&arena, (MOST + 1) * sizeof *positions);
@@ -284,6 +284,6 @@ START_TEST(two_open_rows_of_one_symbol_are_refused)
 }
 END_TEST
 
-UNIT_MAIN("materialize", every_golden_file_holds, the_limits_are_taken_and_what_is_beyond_is_refused,
+UNIT_MAIN("materialize", every_golden_file_holds, values_at_the_limits_are_accepted_and_beyond_them_refused,
           the_order_of_positions_does_not_matter, a_tick_before_the_entry_of_an_open_row_is_older,
           two_open_rows_of_one_symbol_are_refused)

@@ -1,5 +1,5 @@
-/* Linked with the whole of one library and with what that may use, and nothing else: a symbol from another
- * room fails the link. */
+/* Linked with one whole library and its allowed dependencies only: a symbol from any other directory fails the
+ * link. */
 int main(void)
 {
     return 0;

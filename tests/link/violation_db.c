@@ -1,4 +1,4 @@
-/* What db/ must not do: it would need the HTTP edge. Never linked but to see that the link fails. */
+/* A forbidden call from db/ to the HTTP edge. Linked only to check that the link fails. */
 struct exchange;
 void exchange_answered(struct exchange *x);
 void violation(struct exchange *x);

@@ -1,6 +1,6 @@
-// Which characters stand for others: what Unicode's NFKC and case folding do to those that a vocabulary can know.
+// Character mappings: NFKC and case folding for the characters that can occur in a vocabulary.
 
-// Ranges that hold every such character; fixed, so that a newer Unicode changes nothing.
+// Ranges with every such character; fixed, so that a newer Unicode version changes nothing.
 const RANGES = [
   [0xa0, 0x24f], [0x2b0, 0x52f], [0x1d2c, 0x1dbf], [0x1e00, 0x22ff], [0x2460, 0x24ff], [0x3000, 0x33ff],
   [0xfb00, 0xfb06], [0xff00, 0xffef], [0x1d400, 0x1d7ff],
@@ -22,7 +22,7 @@ export function pieceForms(alphabet) {
   return forms;
 }
 
-/** [base, mark, composed]: what NFKC makes of a letter with a mark behind it. */
+/** [base, mark, composed]: the NFKC composition of a letter and a following mark. */
 export function compositions() {
   const pairs = [];
   for (const c of characters()) {
@@ -38,11 +38,11 @@ export function compositions() {
     .sort((a, b) => a[0] - b[0] || a[1] - b[1]);
 }
 
-// Not compatibility forms, but what people type for them.
+// Not compatibility forms, but common substitutes.
 const TYPED = new Map([['\u2018', "'"], ['\u2019', "'"], ['\u2010', '-'], ['\u2011', '-'], ['\u2212', '-']]);
 
-/** [code, codes[]]: characters as word vectors know them, lower-case ASCII without marks; a mark by itself is nothing. What
- * is not in the list parts words. */
+/** [code, codes[]]: characters as in the word vectors, lower-case ASCII without marks; a single mark maps to nothing. A character
+ * that is not in the list separates words. */
 export function wordForms() {
   const forms = [];
   for (const c of characters()) {

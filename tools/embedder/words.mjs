@@ -1,9 +1,9 @@
-// Word vectors as the built-in embedder uses them: weighted by how rare the word is, without what all words share.
+// Word vectors for the built-in embedder: weighted by rarity, without the component that all words share.
 import { readWords } from './packages.mjs';
 
 export const WORDS = 60000;
 export const WORD_DIM = 100;
-const ALL_WORDS = 341479; // in the package: what the frequencies are shares of
+const ALL_WORDS = 341479; // in the package: the base of the frequencies
 const RARITY = 1e-4; // `a` of smooth inverse frequency
 const COMPONENTS = 2;
 
