@@ -1,5 +1,5 @@
-/* Random walks of a portfolio, through the materializer and through a model that knows nothing of averages:
- * it holds what each trade paid and got, and what each tick made of what was held. */
+/* Random walks of a portfolio through the materializer and through a model without averages: it tracks the
+ * cash flow of each trade, and the change in value of each position per tick. */
 #include <math.h>
 
 #include "core/ledger/materialize.h"
@@ -18,25 +18,25 @@ static int draw(int below)
 
 /* How a walk's broker reports. */
 struct manner {
-    bool states_entry;  /* entry_price, the average of what is held */
+    bool states_entry;  /* entry_price, the average of the position */
     bool states_pnl;    /* realized_pnl_usd, of the trade so far */
-    bool forgets_marks; /* of symbols that are gone */
+    bool forgets_marks; /* of closed symbols */
     bool misses_ticks;  /* some never arrive */
 };
 
 /* A symbol in the model. Sizes are thousandths with a sign, prices ten-thousandths, so that cash is whole. */
 struct line {
     int64_t size, price;
-    int64_t cash; /* of the open trade: what it got less what it paid */
+    int64_t cash; /* of the open trade: proceeds less payments */
     int64_t entry_us, entry_price, entry_size;
-    long double basis; /* what is held, at what it cost */
+    long double basis; /* the position at cost */
     long double mfe, mae, fees;
 };
 
 struct walk {
     struct manner manner;
     struct line line[SYMBOLS];
-    int64_t equity; /* gained by all that was held, from mark to mark */
+    int64_t equity; /* gains of all positions, from mark to mark */
     long double closed_pnl, fees_paid, fees_booked;
     struct trade *open;
     size_t open_count;
@@ -145,7 +145,7 @@ static int64_t draw_size(const struct line *l)
     }
 }
 
-/* What the walk wants of each symbol, and what the broker says of it. */
+/* The target position of each symbol, and the broker's report of it. */
 static struct tick *draw_tick(struct walk *w, int64_t us, int64_t target[SYMBOLS])
 {
     struct tick *tick = arena_zero(&arena, sizeof *tick);
@@ -183,7 +183,7 @@ static struct tick *draw_tick(struct walk *w, int64_t us, int64_t target[SYMBOLS
     return tick;
 }
 
-/* What a broker that states it would state: of the average, and of the PnL of the trade so far. */
+/* The average and the PnL of the trade so far, for a broker that reports them. */
 static void state_facts(const struct walk *w, struct tick *tick, const int64_t target[SYMBOLS])
 {
     for (size_t p = 0; p < tick->position_count; p++) {
@@ -276,7 +276,7 @@ static void play_tick(struct walk *w, int64_t us)
     state_facts(w, tick, target);
     struct materialized m, again;
     HOLDS(materialize(&arena, w->open, w->open_count, tick, w->last_us, &m) == MATERIALIZED);
-    if (draw(16) == 0) { /* a runner that died before it stored the ops asks again */
+    if (draw(16) == 0) { /* a runner that died before it stored the ops retries */
         HOLDS(materialize(&arena, w->open, w->open_count, tick, w->last_us, &again) == MATERIALIZED);
         HOLDS(strcmp(ops_text(&m), ops_text(&again)) == 0);
     }
@@ -295,7 +295,7 @@ static void play_tick(struct walk *w, int64_t us)
 
 /* ---- a walk ---- */
 
-/* What happened in it reaches the ledger with the next tick; fees that were not reported never do. */
+/* A missed tick: its changes reach the ledger with the next tick, its fees never do. */
 static void miss_tick(struct walk *w, int64_t us)
 {
     int64_t target[SYMBOLS];
@@ -351,30 +351,31 @@ static void play_walks(uint64_t seed, struct manner manner)
     }
 }
 
-START_TEST(walks_of_a_broker_that_states_positions_alone)
+START_TEST(walks_match_for_a_broker_that_reports_only_positions)
 {
     play_walks(1, (struct manner){ 0 });
 }
 END_TEST
 
-START_TEST(walks_of_a_broker_that_states_its_average_and_misses_ticks)
+START_TEST(walks_match_for_a_broker_that_reports_averages_and_misses_ticks)
 {
     play_walks(2, (struct manner){ .states_entry = true, .misses_ticks = true });
 }
 END_TEST
 
-START_TEST(walks_of_a_broker_that_states_its_pnl)
+START_TEST(walks_match_for_a_broker_that_reports_pnl)
 {
     play_walks(3, (struct manner){ .states_entry = true, .states_pnl = true });
 }
 END_TEST
 
-START_TEST(walks_of_a_broker_that_forgets_what_is_gone)
+START_TEST(walks_match_for_a_broker_that_omits_marks_of_closed_symbols)
 {
     play_walks(4, (struct manner){ .forgets_marks = true });
 }
 END_TEST
 
-UNIT_MAIN("materialize_walk", walks_of_a_broker_that_states_positions_alone,
-          walks_of_a_broker_that_states_its_average_and_misses_ticks, walks_of_a_broker_that_states_its_pnl,
-          walks_of_a_broker_that_forgets_what_is_gone)
+UNIT_MAIN("materialize_walk", walks_match_for_a_broker_that_reports_only_positions,
+          walks_match_for_a_broker_that_reports_averages_and_misses_ticks,
+          walks_match_for_a_broker_that_reports_pnl,
+          walks_match_for_a_broker_that_omits_marks_of_closed_symbols)

@@ -17,7 +17,7 @@ START_TEST(each_source_has_its_confidence)
 }
 END_TEST
 
-START_TEST(what_is_no_source_has_none)
+START_TEST(an_unknown_source_has_no_confidence)
 {
     ck_assert_ptr_null(provenance_confidence("hearsay"));
     ck_assert_ptr_null(provenance_confidence(""));
@@ -31,4 +31,5 @@ START_TEST(the_default_is_a_source)
 }
 END_TEST
 
-UNIT_MAIN("provenance", each_source_has_its_confidence, what_is_no_source_has_none, the_default_is_a_source)
+UNIT_MAIN("provenance", each_source_has_its_confidence, an_unknown_source_has_no_confidence,
+          the_default_is_a_source)

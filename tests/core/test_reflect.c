@@ -33,7 +33,7 @@ static int count_bullets(const char *lines)
     return bullets;
 }
 
-/* What the reflector writes is in the form that notes are kept in. */
+/* The reflector writes notes in their stored form. */
 static void check_form(struct arena *arena, const char *note)
 {
     struct note_checked checked = reflect_note_check(arena, note, NULL, 0, 0);
@@ -59,7 +59,7 @@ START_TEST(noise_yields_no_claims)
         all += claims[s];
     }
     ck_assert_int_le(all, LEDGERS * REFLECT_SLOTS / 20);
-    ck_assert_int_gt(all, 0); /* or it would say nothing at all */
+    ck_assert_int_gt(all, 0); /* otherwise it would never make a claim */
 }
 END_TEST
 
@@ -122,7 +122,7 @@ START_TEST(beside_a_group_that_drags_the_others_are_not_praised)
 }
 END_TEST
 
-START_TEST(few_trades_make_no_claim_and_every_slot_is_there)
+START_TEST(few_trades_yield_no_claims_and_every_slot_is_present)
 {
     struct arena arena = { 0 };
     struct reflect_trade trades[TRADES];
@@ -157,7 +157,7 @@ START_TEST(the_order_of_the_trades_changes_no_byte)
 }
 END_TEST
 
-START_TEST(a_note_is_made_in_many_small_pieces)
+START_TEST(a_note_is_computed_in_many_small_steps)
 {
     struct arena arena = { 0 };
     struct reflect_trade trades[TRADES];
@@ -174,7 +174,7 @@ START_TEST(a_note_is_made_in_many_small_pieces)
 }
 END_TEST
 
-START_TEST(at_most_four_bullets_a_slot_and_foreign_text_stays_in_its_line)
+START_TEST(a_slot_has_at_most_four_bullets_and_untrusted_text_stays_in_its_line)
 {
     struct arena arena = { 0 };
     struct reflect_trade trades[TRADES];
@@ -199,7 +199,7 @@ START_TEST(at_most_four_bullets_a_slot_and_foreign_text_stays_in_its_line)
 }
 END_TEST
 
-/* Symbols, regimes and sums that are as long as they get still leave a note that nothing is taken from. */
+/* Even with symbols, regimes and sums of maximum length nothing is truncated. */
 START_TEST(the_longest_note_fits)
 {
     struct arena arena = { 0 };
@@ -228,8 +228,8 @@ START_TEST(the_longest_note_fits)
 }
 END_TEST
 
-/* GOLDEN=rewrite (tests/core/golden.h) writes them anew. */
-START_TEST(fixed_ledgers_give_the_notes_that_they_gave)
+/* GOLDEN=rewrite (tests/core/golden.h) rewrites them. */
+START_TEST(fixed_ledgers_yield_the_notes_of_the_golden_files)
 {
     static const struct {
         const char *file;
@@ -261,6 +261,7 @@ END_TEST
 
 UNIT_MAIN("reflect", noise_yields_no_claims, a_planted_pattern_is_named_in_its_slot,
           beside_a_group_that_drags_the_others_are_not_praised,
-          few_trades_make_no_claim_and_every_slot_is_there, the_order_of_the_trades_changes_no_byte,
-          a_note_is_made_in_many_small_pieces, at_most_four_bullets_a_slot_and_foreign_text_stays_in_its_line,
-          the_longest_note_fits, fixed_ledgers_give_the_notes_that_they_gave)
+          few_trades_yield_no_claims_and_every_slot_is_present, the_order_of_the_trades_changes_no_byte,
+          a_note_is_computed_in_many_small_steps,
+          a_slot_has_at_most_four_bullets_and_untrusted_text_stays_in_its_line, the_longest_note_fits,
+          fixed_ledgers_yield_the_notes_of_the_golden_files)

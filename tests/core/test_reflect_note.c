@@ -1,4 +1,4 @@
-/* Notes: what is kept of what was said, what is refused, and what a kept text can be asked. */
+/* Notes: normalizing a model's answer, rejecting it, and operations on a stored text. */
 #include "core/reflect/reflect_note.h"
 
 #include "core/base/utf8.h"
@@ -76,7 +76,7 @@ static void check_said(const struct said *c)
     }
 }
 
-START_TEST(what_was_said_is_kept_in_one_form_or_refused_by_name)
+START_TEST(an_answer_is_normalized_or_rejected_with_a_reason)
 {
     char *text = strstr(unit_file(&arena, "reflect/said.txt"), "\n==== ") + 6;
     size_t cases = 0;
@@ -137,7 +137,7 @@ static size_t chars(const char *text)
     return utf8_count(text, strlen(text));
 }
 
-START_TEST(the_last_bullet_of_the_longest_slot_goes_first)
+START_TEST(the_last_bullet_of_the_longest_slot_is_dropped_first)
 {
     static const size_t bullets[REFLECT_SLOTS][REFLECT_BULLETS_MAX] = {
         { 100, 100 }, { 300, 300, 250, 60 }, { 500 }, { 200, 200, 200, 100 }, { 40 }
@@ -152,7 +152,7 @@ START_TEST(the_last_bullet_of_the_longest_slot_goes_first)
 }
 END_TEST
 
-START_TEST(the_only_bullet_of_a_slot_is_cut_and_never_becomes_no_pattern)
+START_TEST(the_only_bullet_of_a_slot_is_truncated_and_never_becomes_no_pattern)
 {
     static const size_t bullets[REFLECT_SLOTS][REFLECT_BULLETS_MAX] = { { 3000 }, { 300 }, { 300 }, {}, {} };
     const char *text = check(sized(bullets, "é")).text;
@@ -170,12 +170,12 @@ START_TEST(the_only_bullet_of_a_slot_is_cut_and_never_becomes_no_pattern)
 }
 END_TEST
 
-/* ---- kept texts ---- */
+/* ---- stored texts ---- */
 
 static const char kept_text[] = "### Entry timing\n- a\n- b\n\n### Sizing\n(no clear pattern yet)\n\n"
                                 "### Symbol selection\n- c\n\n### Exit timing\n- d\n\n### Regime fit\n- e\n";
 
-START_TEST(without_slots_a_text_is_what_would_have_been_kept_without_them)
+START_TEST(suppressing_slots_later_gives_the_text_stored_without_them)
 {
     ck_assert_str_eq(reflect_note_without(&arena, kept_text, 0), kept_text);
     for (slot_set set = 0; set < (1u << REFLECT_SLOTS) - 1; set++)
@@ -194,7 +194,7 @@ static const char *diff(const char *before, const char *after)
     return buf_string(&out);
 }
 
-START_TEST(a_diff_has_what_came_and_went_slot_by_slot)
+START_TEST(a_diff_lists_added_and_removed_bullets_by_slot)
 {
     static const char after[] = "### Entry timing\n- b\n- \\ 2\n\n### Sizing\n- f\n\n"
                                 "### Symbol selection\n(no clear pattern yet)\n\n### Regime fit\n- e\n";
@@ -214,7 +214,7 @@ START_TEST(a_diff_has_what_came_and_went_slot_by_slot)
 }
 END_TEST
 
-START_TEST(a_segment_says_what_it_is_and_nothing_inside_ends_it)
+START_TEST(a_segment_is_labelled_and_its_content_cannot_close_it)
 {
     ck_assert_str_eq(
         reflect_note_segment(&arena, kept_text),
@@ -231,9 +231,10 @@ START_TEST(a_segment_says_what_it_is_and_nothing_inside_ends_it)
 }
 END_TEST
 
-UNIT_MAIN("reflect_note", what_was_said_is_kept_in_one_form_or_refused_by_name,
+UNIT_MAIN("reflect_note", an_answer_is_normalized_or_rejected_with_a_reason,
           white_space_is_empty_and_too_much_is_too_long_in_characters,
-          the_last_bullet_of_the_longest_slot_goes_first,
-          the_only_bullet_of_a_slot_is_cut_and_never_becomes_no_pattern,
-          without_slots_a_text_is_what_would_have_been_kept_without_them,
-          a_diff_has_what_came_and_went_slot_by_slot, a_segment_says_what_it_is_and_nothing_inside_ends_it)
+          the_last_bullet_of_the_longest_slot_is_dropped_first,
+          the_only_bullet_of_a_slot_is_truncated_and_never_becomes_no_pattern,
+          suppressing_slots_later_gives_the_text_stored_without_them,
+          a_diff_lists_added_and_removed_bullets_by_slot,
+          a_segment_is_labelled_and_its_content_cannot_close_it)

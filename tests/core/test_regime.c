@@ -81,7 +81,7 @@ START_TEST(too_few_closes_are_unknown)
 }
 END_TEST
 
-START_TEST(one_close_that_is_no_price_makes_the_window_unknown)
+START_TEST(one_invalid_close_makes_the_window_unknown)
 {
     const double bad[] = { 0, -0.0, -1, NAN, INFINITY, -INFINITY };
     for (size_t b = 0; b < sizeof bad / sizeof *bad; b++)
@@ -126,5 +126,5 @@ END_TEST
 
 UNIT_MAIN("regime", each_bucket_has_its_window, the_tags_are_those_of_the_ledger,
           a_move_of_exactly_the_threshold_is_no_trend, a_deviation_of_exactly_the_threshold_is_high,
-          too_few_closes_are_unknown, one_close_that_is_no_price_makes_the_window_unknown,
+          too_few_closes_are_unknown, one_invalid_close_makes_the_window_unknown,
           closes_too_far_apart_are_unknown, given_thresholds_decide_and_bad_ones_are_unknown)

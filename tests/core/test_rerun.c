@@ -1,4 +1,4 @@
-/* Whether a question must be asked again: every reason alone and together, and how regimes compare. */
+/* Rerun decisions: every reason alone and combined, and the comparison of regimes. */
 #include "core/base/buf.h"
 #include "core/episodic/rerun.h"
 #include "tests/core/unit.h"
@@ -41,7 +41,7 @@ static const char *reasons_of(struct arena *arena, const struct rerun *r)
     return list_of(arena, names, count);
 }
 
-START_TEST(every_decision_of_the_table)
+START_TEST(every_decision_matches_the_table)
 {
     struct arena arena = { 0 };
     char *text = unit_file(&arena, "rerun/decisions.tsv"), *line;
@@ -86,7 +86,7 @@ START_TEST(numbers_compare_by_their_value)
 }
 END_TEST
 
-START_TEST(a_name_is_found_whole)
+START_TEST(only_a_complete_name_matches)
 {
     static const struct regime_tag items[] = { { "rates_us", REGIME_TAG_TEXT, "a" },
                                                { "rates", REGIME_TAG_TEXT, "b" } };
@@ -107,5 +107,5 @@ START_TEST(the_reasons_have_the_names_of_the_contract)
 }
 END_TEST
 
-UNIT_MAIN("rerun", every_decision_of_the_table, numbers_compare_by_their_value, a_name_is_found_whole,
-          the_reasons_have_the_names_of_the_contract)
+UNIT_MAIN("rerun", every_decision_matches_the_table, numbers_compare_by_their_value,
+          only_a_complete_name_matches, the_reasons_have_the_names_of_the_contract)

@@ -1,4 +1,4 @@
-/* The counters of a session, tick by tick, and what the risk state and the situations take from them. */
+/* Session counters, tick by tick, and their use in the risk state and the situations. */
 #include "core/ledger/risk_state.h"
 #include "core/ledger/situation.h"
 #include "tests/core/unit.h"
@@ -107,7 +107,7 @@ START_TEST(executed_orders_are_counted_by_day)
 }
 END_TEST
 
-START_TEST(a_pnl_that_does_not_fit_leaves_the_session_as_it_was)
+START_TEST(a_pnl_overflow_leaves_the_session_unchanged)
 {
     struct session s = fresh();
     const char *large = "99999999999999999999";
@@ -165,7 +165,7 @@ START_TEST(rejections_are_counted_by_rule_and_the_last_five_keep_their_order)
 }
 END_TEST
 
-START_TEST(few_rejections_or_none_are_counted_as_they_are)
+START_TEST(few_or_no_rejections_are_counted)
 {
     const char *rules[] = { "R2", "R1" };
     struct risk_state two = { 0 }, none = { 0 };
@@ -214,8 +214,7 @@ END_TEST
 UNIT_MAIN("session", a_day_starts_with_the_equity_of_its_first_tick,
           the_pnl_of_a_day_starts_at_zero_and_adds_up_partial_closes_too,
           losing_closes_are_counted_across_days_until_one_does_not_lose, executed_orders_are_counted_by_day,
-          a_pnl_that_does_not_fit_leaves_the_session_as_it_was,
+          a_pnl_overflow_leaves_the_session_unchanged,
           the_risk_state_shows_the_figures_of_a_day_on_that_day_only,
-          rejections_are_counted_by_rule_and_the_last_five_keep_their_order,
-          few_rejections_or_none_are_counted_as_they_are,
+          rejections_are_counted_by_rule_and_the_last_five_keep_their_order, few_or_no_rejections_are_counted,
           only_the_trades_of_the_last_tick_are_described_each_beside_all_others)

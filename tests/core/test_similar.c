@@ -1,4 +1,4 @@
-/* Keys of similar texts: alike texts meet, others do not. */
+/* Similarity keys: similar texts share a key, others do not. */
 #include "core/lessons/similar.h"
 #include "tests/core/unit.h"
 
@@ -20,7 +20,7 @@ START_TEST(the_same_words_share_every_key)
 }
 END_TEST
 
-START_TEST(owners_never_meet)
+START_TEST(owners_never_share_a_key)
 {
     int32_t x[SIMILAR_KEYS], y[SIMILAR_KEYS];
     similar_keys("desk-1", "Shrink macro odds by 15%.", x);
@@ -40,8 +40,8 @@ START_TEST(nearly_the_same_text_shares_a_key)
 }
 END_TEST
 
-/* Random words: the share of pairs that meet by chance must stay small, or the index is of no use. */
-START_TEST(unlike_texts_rarely_meet)
+/* Random words: few pairs may share a key by chance, or the index is useless. */
+START_TEST(dissimilar_texts_rarely_share_a_key)
 {
     unsigned seed = 7;
     int met = 0;
@@ -65,7 +65,7 @@ END_TEST
 
 /* A text of 40 words with n of them replaced: the more, the fewer meet, and at a similarity of 0.6 nearly all
  * do. */
-START_TEST(texts_that_share_most_trigrams_nearly_always_meet)
+START_TEST(texts_that_share_most_trigrams_nearly_always_share_a_key)
 {
     unsigned seed = 11;
     int met = 0;
@@ -90,5 +90,6 @@ START_TEST(texts_that_share_most_trigrams_nearly_always_meet)
 }
 END_TEST
 
-UNIT_MAIN("similar", the_same_words_share_every_key, owners_never_meet, nearly_the_same_text_shares_a_key,
-          unlike_texts_rarely_meet, texts_that_share_most_trigrams_nearly_always_meet)
+UNIT_MAIN("similar", the_same_words_share_every_key, owners_never_share_a_key,
+          nearly_the_same_text_shares_a_key, dissimilar_texts_rarely_share_a_key,
+          texts_that_share_most_trigrams_nearly_always_share_a_key)

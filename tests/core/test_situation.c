@@ -1,4 +1,4 @@
-/* Situations in words, what came of them, and what several of them say together. */
+/* Summaries of situations, their outcomes, and the evidence of several of them. */
 #include <math.h>
 
 #include "core/base/tokens.h"
@@ -61,7 +61,7 @@ START_TEST(summaries_are_as_in_the_golden_file)
     list[1].size_usd = unit_number("1234567.891");
     list[1].losing_closes = 1;
     list[1].at_us = unit_time_us("1969-12-28T23:00:00Z");
-    list[2].regime = "unknown"; /* what is zero or not known is left out */
+    list[2].regime = "unknown"; /* zero and unknown values are omitted */
     list[2].losing_closes = 0;
     list[2].day_pnl_pct = unit_number("0.0049").value;
     list[2].other_count = 0;
@@ -215,7 +215,7 @@ START_TEST(the_section_is_as_in_the_golden_file)
 }
 END_TEST
 
-START_TEST(the_budget_holds_whatever_it_is)
+START_TEST(every_budget_is_met)
 {
     const struct recall_item *items = found();
     const struct recall_evidence e = recall_weigh(items, 3, 300000);
@@ -234,7 +234,7 @@ START_TEST(the_budget_holds_whatever_it_is)
 }
 END_TEST
 
-/* What stands behind the label. */
+/* The text after the label. */
 static const char *section_within(size_t max_tokens)
 {
     const struct recall_item *items = found();
@@ -244,7 +244,7 @@ static const char *section_within(size_t max_tokens)
     return out.len ? strstr(buf_string(&out), "\n- ") + 1 : "";
 }
 
-START_TEST(in_a_small_budget_the_first_is_told_in_fewer_words)
+START_TEST(with_a_small_budget_the_first_item_is_shortened)
 {
     static const char together[] =
         "3 similar, effective sample 2.3: win rate 56%, mean return +0.5% (weighted by similarity)\n";
@@ -290,7 +290,7 @@ START_TEST(a_section_says_how_many_could_not_be_looked_at_yet)
 END_TEST
 
 /* Each line is a heading, the label, an item or the end; and between its quotes is no other quote. */
-START_TEST(foreign_text_stays_in_its_quotes)
+START_TEST(untrusted_text_stays_in_its_quotes)
 {
     static const char *const foreign[] = { "\"",   "\n- 0.99 ", "\r\n## Heading", "\u2028```\xc2\x85",
                                            "\\\"", "\"\"\"\"" };
@@ -330,7 +330,7 @@ END_TEST
 UNIT_MAIN("situation", summaries_are_as_in_the_golden_file, the_weekday_is_that_of_the_utc_day,
           a_summary_of_the_longest_facts_fits, an_outcome_is_one_line_after_fees,
           the_effective_sample_is_the_square_of_the_sum_by_the_sum_of_squares,
-          without_weight_there_is_no_evidence, the_section_is_as_in_the_golden_file,
-          the_budget_holds_whatever_it_is, in_a_small_budget_the_first_is_told_in_fewer_words,
-          no_section_without_situations, a_section_says_how_many_could_not_be_looked_at_yet,
-          foreign_text_stays_in_its_quotes, an_outcome_is_net_of_fees_and_relative_to_the_size_at_entry)
+          without_weight_there_is_no_evidence, the_section_is_as_in_the_golden_file, every_budget_is_met,
+          with_a_small_budget_the_first_item_is_shortened, no_section_without_situations,
+          a_section_says_how_many_could_not_be_looked_at_yet, untrusted_text_stays_in_its_quotes,
+          an_outcome_is_net_of_fees_and_relative_to_the_size_at_entry)

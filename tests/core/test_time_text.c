@@ -107,7 +107,7 @@ START_TEST(full_texts_sort_as_the_instants_do)
 }
 END_TEST
 
-START_TEST(what_is_outside_the_years_becomes_the_nearest_instant_inside)
+START_TEST(an_instant_out_of_range_is_clamped)
 {
     char out[TIME_TEXT_SIZE];
     time_text_full(INT64_MIN, out);
@@ -132,4 +132,4 @@ END_TEST
 UNIT_MAIN("time_text", a_day_is_that_of_utc, every_valid_time_is_read_and_written_as_the_data_says,
           everything_else_is_refused, a_changed_byte_never_reads_as_the_same_instant,
           every_day_of_the_calendar_follows_the_day_before_it, full_texts_sort_as_the_instants_do,
-          what_is_outside_the_years_becomes_the_nearest_instant_inside)
+          an_instant_out_of_range_is_clamped)

@@ -18,7 +18,7 @@ static const char *text(const struct trade_stats *s)
     return buf_string(&out);
 }
 
-START_TEST(nothing_has_no_means)
+START_TEST(no_trades_have_no_means)
 {
     ck_assert_str_eq(
         text(&(struct trade_stats){ 0 }),
@@ -44,7 +44,7 @@ START_TEST(figures_are_those_of_a_calculation_by_hand)
 }
 END_TEST
 
-START_TEST(a_fall_begins_at_zero)
+START_TEST(a_drawdown_starts_at_zero)
 {
     struct trade_stats s = { 0 };
     add(&s, "-5", "0", "1", "0");
@@ -74,7 +74,7 @@ START_TEST(ratios_have_twelve_decimals)
 }
 END_TEST
 
-START_TEST(what_does_not_fit_is_null_and_nothing_else_is)
+START_TEST(only_an_overflowing_figure_is_null)
 {
     struct trade_stats s = { 0 };
     add(&s, "90000000000000000000", "0", "1", "0");
@@ -129,7 +129,7 @@ START_TEST(of_too_many_groups_the_first_ones_stay)
 }
 END_TEST
 
-UNIT_MAIN("trade_stats", nothing_has_no_means, figures_are_those_of_a_calculation_by_hand,
-          a_fall_begins_at_zero, without_a_loss_there_is_no_profit_factor, ratios_have_twelve_decimals,
-          what_does_not_fit_is_null_and_nothing_else_is, groups_are_in_order_with_the_nameless_last,
+UNIT_MAIN("trade_stats", no_trades_have_no_means, figures_are_those_of_a_calculation_by_hand,
+          a_drawdown_starts_at_zero, without_a_loss_there_is_no_profit_factor, ratios_have_twelve_decimals,
+          only_an_overflowing_figure_is_null, groups_are_in_order_with_the_nameless_last,
           of_too_many_groups_the_first_ones_stay)

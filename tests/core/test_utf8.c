@@ -82,7 +82,7 @@ START_TEST(the_offset_of_the_first_bad_byte_is_found_wherever_it_is)
 {
     for (size_t len = 1; len < 40; len++)
         for (size_t at = 0; at < len; at++) {
-            char *text = malloc(len); /* exactly, so that a read beyond the end is seen */
+            char *text = malloc(len); /* the exact size, so that a read past the end is detected */
             memset(text, 'x', len);
             text[at] = (char)0xff;
             ck_assert_uint_eq(utf8_check(text, len), at);

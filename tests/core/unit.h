@@ -1,4 +1,4 @@
-/* What the unit tests share: one suite for each program, lines of a data file, and values from text. */
+/* Shared by the unit tests: one suite per program, lines of a data file, and values from text. */
 #ifndef DAYBOOK_TESTS_CORE_UNIT_H
 #define DAYBOOK_TESTS_CORE_UNIT_H
 
@@ -15,7 +15,7 @@ static int unit_run(const char *name, const TTest *const *tests, size_t count)
 {
     Suite *suite = suite_create(name);
     TCase *all = tcase_create(name);
-    tcase_set_timeout(all, 120); /* the sanitizers are slow, and so may the machine be */
+    tcase_set_timeout(all, 120); /* the sanitizers are slow, and the machine may be */
     for (size_t i = 0; i < count; i++)
         tcase_add_test(all, tests[i]);
     suite_add_tcase(suite, all);
@@ -33,7 +33,7 @@ static int unit_run(const char *name, const TTest *const *tests, size_t count)
         return unit_run(name, tests, sizeof tests / sizeof *tests); \
     }
 
-/* An assertion for loops of millions, where Check's own, which notes every one that holds, is slow. */
+/* An assertion for loops of millions: Check's own records every success, which is slow. */
 #define HOLDS(condition)                                   \
     do {                                                   \
         if (!(condition))                                  \

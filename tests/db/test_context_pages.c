@@ -1,5 +1,5 @@
-/* What is read before each decision is found on a few pages, however large the ledger is and however its rows
- * are spread over deployments. */
+/* The reads before each decision touch few pages, however large the ledger is and however its rows are spread
+ * over deployments. */
 #include <check.h>
 
 #include "core/base/buf.h"
@@ -78,7 +78,7 @@ static void setup(void)
     run("vacuum analyze decision_snapshots");
     run("vacuum analyze trade_history");
     run("vacuum analyze reflection_notes");
-    fill(SMALL, 3, "2021-06-01"); /* which no statistics know of */
+    fill(SMALL, 3, "2021-06-01"); /* not covered by statistics */
     fill_notes(NULL, 500, "2021-05-30");
 }
 
@@ -134,7 +134,7 @@ static int pages(const struct statement *st, bool together, const char *id, cons
     return together ? count / TOGETHER : count;
 }
 
-START_TEST(the_view_needs_a_few_pages_for_a_large_and_for_a_small_deployment_at_any_instant)
+START_TEST(the_context_needs_few_pages_for_a_large_and_a_small_deployment_at_any_instant)
 {
     static const char *const big[] = { NULL, "2026-06-01", "2026-05-25T12:00:30Z", "2019-01-01" };
     static const char *const small[] = { NULL, "2026-06-01", "2021-06-01", "2019-01-01" };
@@ -158,7 +158,7 @@ END_TEST
 int main(void)
 {
     static const TTest *const *const tests[] = {
-        &the_view_needs_a_few_pages_for_a_large_and_for_a_small_deployment_at_any_instant,
+        &the_context_needs_few_pages_for_a_large_and_a_small_deployment_at_any_instant,
     };
     return database_tests("context_pages", tests, sizeof tests / sizeof *tests, setup, teardown);
 }

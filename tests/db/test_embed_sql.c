@@ -1,4 +1,4 @@
-/* tools/embed.awk: what it makes of SQL, and what it refuses. */
+/* tools/embed.awk: its output, and its error messages. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ START_TEST(quoted_text_comments_casts_and_slices_are_left_alone)
 }
 END_TEST
 
-START_TEST(what_cannot_be_right_is_refused_with_its_place)
+START_TEST(invalid_input_is_refused_with_its_line)
 {
     static const struct {
         const char *sql, *said;
@@ -72,7 +72,7 @@ int main(void)
     Suite *suite = suite_create("embed_sql");
     TCase *all = tcase_create("embed_sql");
     tcase_add_test(all, quoted_text_comments_casts_and_slices_are_left_alone);
-    tcase_add_test(all, what_cannot_be_right_is_refused_with_its_place);
+    tcase_add_test(all, invalid_input_is_refused_with_its_line);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,5 +1,5 @@
-/* What is read beside a new lesson is found on a few pages, also by a plan that was made while the library
- * was empty: no statistics are there before the database has made some. */
+/* Creating a lesson reads few pages, even with a plan made while the library was empty and had no statistics.
+ */
 #include <check.h>
 
 #include "core/base/buf.h"
@@ -64,7 +64,7 @@ static int pages(void)
     return count;
 }
 
-START_TEST(a_lesson_needs_a_few_pages_by_a_plan_for_an_empty_library_and_by_a_new_one)
+START_TEST(a_lesson_needs_few_pages_with_a_plan_for_an_empty_library_and_with_a_new_one)
 {
     struct arena arena = { 0 };
     PQclear(PQprepare(pg, "s", LESSON_CREATE.sql, 0, NULL));
@@ -89,7 +89,7 @@ END_TEST
 int main(void)
 {
     static const TTest *const *const tests[] = {
-        &a_lesson_needs_a_few_pages_by_a_plan_for_an_empty_library_and_by_a_new_one,
+        &a_lesson_needs_few_pages_with_a_plan_for_an_empty_library_and_with_a_new_one,
     };
     return database_tests("lesson_pages", tests, sizeof tests / sizeof *tests, setup, teardown);
 }

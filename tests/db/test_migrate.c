@@ -57,7 +57,7 @@ START_TEST(an_empty_database_gets_every_migration_once)
 }
 END_TEST
 
-START_TEST(services_that_start_at_once_take_turns)
+START_TEST(services_that_start_concurrently_take_turns)
 {
     enum { SERVICES = 6 };
     pid_t pid[SERVICES];
@@ -193,7 +193,7 @@ static void refused_as(const char *suffix, const char *expected)
     ck_assert_msg(strstr(said, expected) != NULL, "%s is not in: %s", expected, said);
 }
 
-START_TEST(a_role_without_rights_is_told_which_one_is_missing)
+START_TEST(the_message_names_the_missing_right_of_a_role)
 {
     char sql[256];
     make_role("eve");
@@ -251,7 +251,7 @@ static const char *create_key(const char *owner, const char *role, const char *l
     return token;
 }
 
-START_TEST(a_token_is_shown_once_and_kept_as_a_hash)
+START_TEST(a_token_is_shown_once_and_stored_as_a_hash)
 {
     bool has_keys = false;
     char token[128], hash[SHA256_HEX_SIZE], sql[256];
@@ -322,15 +322,15 @@ int main(void)
 {
     static const TTest *const *const tests[] = {
         &an_empty_database_gets_every_migration_once,
-        &services_that_start_at_once_take_turns,
+        &services_that_start_concurrently_take_turns,
         &a_newer_database_is_refused,
         &a_migration_that_was_changed_is_refused_by_name,
         &every_checksum_is_that_of_the_text,
         &a_reader_sees_the_rows_of_its_owner_and_nothing_else,
-        &a_role_without_rights_is_told_which_one_is_missing,
+        &the_message_names_the_missing_right_of_a_role,
         &an_unreadable_url_is_refused_without_its_password,
         &a_database_that_is_not_utf8_is_refused,
-        &a_token_is_shown_once_and_kept_as_a_hash,
+        &a_token_is_shown_once_and_stored_as_a_hash,
         &a_revoked_key_stays_in_the_table,
         &bad_owners_roles_and_names_are_refused,
     };

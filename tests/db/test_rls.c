@@ -164,7 +164,7 @@ START_TEST(no_reader_can_change_anything)
 }
 END_TEST
 
-START_TEST(a_mapping_that_is_taken_away_works_at_once)
+START_TEST(removing_a_mapping_takes_effect_immediately)
 {
     become("mapped");
     ck_assert_int_gt(count_of("lessons", "true"), 0);
@@ -182,7 +182,7 @@ int main(void)
         &a_reader_without_a_mapping_sees_nothing,
         &a_role_that_is_no_reader_sees_nothing,
         &no_reader_can_change_anything,
-        &a_mapping_that_is_taken_away_works_at_once,
+        &removing_a_mapping_takes_effect_immediately,
     };
     return database_tests("rls", tests, sizeof tests / sizeof *tests, setup, teardown);
 }

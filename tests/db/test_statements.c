@@ -507,7 +507,7 @@ START_TEST(exceptions_name_statements_that_exist)
 }
 END_TEST
 
-START_TEST(the_indexes_of_statements_are_their_places)
+START_TEST(the_index_of_a_statement_is_its_position)
 {
     for (int i = 0; i < statements_count; i++)
         ck_assert_int_eq(statements[i]->index, i);
@@ -522,7 +522,7 @@ int main(void)
         &a_statement_that_forgets_its_owner_is_found,
         &a_statement_that_touches_an_owned_table_takes_the_owner_first,
         &exceptions_name_statements_that_exist,
-        &the_indexes_of_statements_are_their_places,
+        &the_index_of_a_statement_is_its_position,
     };
     return database_tests("statements", tests, sizeof tests / sizeof *tests, setup, teardown);
 }

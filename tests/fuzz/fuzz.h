@@ -1,5 +1,5 @@
-/* What the fuzz targets share: the entry point, an assertion that is always on, and a table with every kind
- * of field. */
+/* Shared by the fuzz targets: the entry point, an assertion that is always on, and a table with every kind of
+ * field. */
 #ifndef DAYBOOK_TESTS_FUZZ_FUZZ_H
 #define DAYBOOK_TESTS_FUZZ_FUZZ_H
 
@@ -62,7 +62,7 @@ static const struct field fuzz_point_fields[] = {
 
 static const char fuzz_now[] = "2026-06-04T10:00:00.000000Z";
 
-/* What every refusal has: a detail or bad fields, and a document that says so in valid UTF-8. */
+/* Every error has a detail or invalid fields, and a problem document in valid UTF-8. */
 static inline void fuzz_check_problem(enum err e, const struct problem *p, struct arena *arena)
 {
     struct buf out = { .arena = arena };

@@ -1,5 +1,5 @@
-/* Answers of models and embedding endpoints, read by each of their readers: nothing breaks them, and what
- * they give holds what their headers promise. */
+/* Fuzzes the parsers of model and embedding responses: no input breaks them, and their results meet the
+ * contracts of their headers. */
 #include "server/remote/embedder_wire.h"
 #include "server/remote/llm_wire.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,6 +1,5 @@
-/* What a model says, read as a note: nothing breaks the reader, and what is kept holds what its header
- * promises. An input is an avoid rule in its first line, the note before in front of a form feed, and what
- * was said. */
+/* Fuzzes the parser of notes: no input breaks it, and an accepted note meets the contract of its header. An
+ * input is an avoid rule on its first line, the previous note up to a form feed, and the model's answer. */
 #include "core/reflect/reflect_note.h"
 #include "core/reflect/reflect_prompt.h"
 #include "tests/fuzz/fuzz.h"

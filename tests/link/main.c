@@ -1,4 +1,4 @@
-/* Linked with one whole library and its allowed dependencies only: a symbol from any other directory fails the
+/* Linked with one library and its allowed dependencies: a symbol of any other directory fails the
  * link. */
 int main(void)
 {

@@ -1,4 +1,4 @@
-/* What a piece of code says on stderr. */
+/* Captures stderr. */
 #ifndef DAYBOOK_TESTS_SERVER_STDERR_H
 #define DAYBOOK_TESTS_SERVER_STDERR_H
 

@@ -1,4 +1,4 @@
-/* A server that does what it is told: each request it gets is answered by the next line of its script. */
+/* A scripted server: it responds to each request with the next line of its script. */
 #ifndef DAYBOOK_TESTS_SERVER_STUB_H
 #define DAYBOOK_TESTS_SERVER_STUB_H
 
@@ -13,8 +13,8 @@
 
 #include "tests/core/unit.h"
 
-/* "200 OK\r\nName: value\r\n\r\nbody" is an answer, to which the Content-Length is added; "!…" are bytes
- * after which the connection is closed; NULL never answers. The last line holds for all that follow. */
+/* "200 OK\r\nName: value\r\n\r\nbody" is a response; Content-Length is added. "!…" are raw bytes, after
+ * which the connection is closed. NULL never responds. The last line repeats for all further requests. */
 struct stub {
     const char *const *script;
     int lines;
@@ -52,7 +52,7 @@ static bool stub_read(struct stub *s, int fd)
     return true;
 }
 
-/* False: the connection is to be closed. */
+/* False: close the connection. */
 static bool stub_answer(int fd, const char *line)
 {
     if (*line == '!') {

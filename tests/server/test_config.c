@@ -1,4 +1,4 @@
-/* The settings: where they come from, and how a bad one is refused. */
+/* Settings: their sources, and the rejection of invalid ones. */
 #include "server/config.h"
 
 #include "tests/core/unit.h"
@@ -32,7 +32,7 @@ static void refused(const char *words, const char *expected)
     ck_assert_str_eq(said, expected);
 }
 
-START_TEST(without_anything_the_defaults_of_the_table_hold)
+START_TEST(unset_settings_have_the_defaults_of_the_table)
 {
     ck_assert(read_words(""));
 #define TEXT(name, fallback, help)             ck_assert_str_eq(config.name, fallback);
@@ -45,7 +45,7 @@ START_TEST(without_anything_the_defaults_of_the_table_hold)
 }
 END_TEST
 
-START_TEST(the_command_line_outranks_the_environment)
+START_TEST(the_command_line_overrides_the_environment)
 {
     setenv("DAYBOOK_LISTEN", "127.0.0.1:1", 1);
     setenv("DAYBOOK_MAX_BODY_BYTES", "2048", 1);
@@ -61,7 +61,7 @@ START_TEST(the_command_line_outranks_the_environment)
 }
 END_TEST
 
-START_TEST(an_empty_variable_is_an_unset_one)
+START_TEST(an_empty_variable_counts_as_unset)
 {
     setenv("DAYBOOK_LOOPS", "", 1);
     setenv("DAYBOOK_LOG_FORMAT", "", 1);
@@ -71,7 +71,7 @@ START_TEST(an_empty_variable_is_an_unset_one)
 }
 END_TEST
 
-START_TEST(words_that_are_no_settings_stay_in_order)
+START_TEST(arguments_that_are_not_settings_keep_their_order)
 {
     ck_assert(read_words("key --loops 2 create --owner=ann --hints --role agent --log-level=warn --loopsy"));
     static const char *const kept[] = { "daybookd", "key",   "create",  "--owner=ann",
@@ -85,7 +85,7 @@ START_TEST(words_that_are_no_settings_stay_in_order)
 }
 END_TEST
 
-START_TEST(every_number_is_taken_to_its_limits_and_refused_beyond)
+START_TEST(every_number_is_accepted_up_to_its_limits_and_refused_beyond)
 {
     static const struct {
         const char *name;
@@ -115,7 +115,7 @@ START_TEST(every_number_is_taken_to_its_limits_and_refused_beyond)
 }
 END_TEST
 
-START_TEST(what_is_not_a_whole_number_is_refused_by_name)
+START_TEST(a_value_that_is_not_an_integer_is_refused_by_name)
 {
     static const char *const bad[] = { "x", "1x", "+1", "1.0", "0x10", "99999999999999999999", "1e3" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -129,7 +129,7 @@ START_TEST(what_is_not_a_whole_number_is_refused_by_name)
 }
 END_TEST
 
-START_TEST(a_bad_variable_is_refused_by_its_own_name)
+START_TEST(an_invalid_variable_is_refused_by_its_own_name)
 {
     setenv("DAYBOOK_MAX_JSON_DEPTH", "3", 1);
     refused("", "daybookd: DAYBOOK_MAX_JSON_DEPTH must be a whole number from 4 to 1000, not \"3\"\n");
@@ -158,7 +158,7 @@ START_TEST(a_setting_without_its_value_is_refused)
 }
 END_TEST
 
-START_TEST(a_database_is_given_in_one_way)
+START_TEST(a_database_can_be_given_in_only_one_way)
 {
     refused("--database-url x --data y",
             "daybookd: --database-url and --data exclude each other: give one of them\n");
@@ -191,9 +191,9 @@ START_TEST(help_names_every_setting)
 }
 END_TEST
 
-UNIT_MAIN("config", without_anything_the_defaults_of_the_table_hold,
-          the_command_line_outranks_the_environment, an_empty_variable_is_an_unset_one,
-          words_that_are_no_settings_stay_in_order, every_number_is_taken_to_its_limits_and_refused_beyond,
-          what_is_not_a_whole_number_is_refused_by_name, a_bad_variable_is_refused_by_its_own_name,
+UNIT_MAIN("config", unset_settings_have_the_defaults_of_the_table, the_command_line_overrides_the_environment,
+          an_empty_variable_counts_as_unset, arguments_that_are_not_settings_keep_their_order,
+          every_number_is_accepted_up_to_its_limits_and_refused_beyond,
+          a_value_that_is_not_an_integer_is_refused_by_name, an_invalid_variable_is_refused_by_its_own_name,
           words_are_checked_against_their_choices, a_setting_without_its_value_is_refused,
-          a_database_is_given_in_one_way, help_names_every_setting)
+          a_database_can_be_given_in_only_one_way, help_names_every_setting)

@@ -1,4 +1,4 @@
-/* The worker that embeds for a loop: calls wait for it without holding up the loop, and may leave at any
+/* The embedding worker of a loop: calls wait for it without blocking the loop, and may be cancelled at any
  * time. */
 #include "server/embed_worker.h"
 
@@ -16,7 +16,7 @@ struct asker {
     size_t count;
     float out[MOST_TEXTS * EMBED_DIM];
     enum err err;
-    bool ended, again; /* again: it asks once more, whatever the first answer was */
+    bool ended, again; /* again: it makes a second call, whatever the result of the first */
 };
 
 static struct loop loop;
@@ -70,7 +70,7 @@ static double cosine(const float *a, const float *b)
     return sum;
 }
 
-/* What the daemon does to a task that may not wait any longer. */
+/* What the daemon does to a task whose time limit has passed. */
 static void end_early(struct asker *a, enum err why)
 {
     ck_assert(task_cancel(&a->task, why, false));
@@ -125,7 +125,7 @@ START_TEST(calls_take_turns)
 }
 END_TEST
 
-START_TEST(a_call_may_leave_while_its_texts_are_embedded)
+START_TEST(a_call_may_be_cancelled_while_its_texts_are_embedded)
 {
     static struct asker gone, other;
     open_loop();
@@ -143,14 +143,14 @@ START_TEST(a_call_may_leave_while_its_texts_are_embedded)
     do {
         loop_turn(&loop, 1000);
         embed_worker_stats(loop.embed_worker, &stats);
-    } while (stats.queued); /* they are dropped, not embedded to the end */
+    } while (stats.queued); /* the remaining texts are dropped, not embedded */
     ck_assert_int_lt(stats.texts, 8 * MOST_TEXTS);
-    ck_assert(gone.out[0] == 42); /* nobody wrote to what the call may have left behind */
+    ck_assert(gone.out[0] == 42); /* nothing was written to memory that the call may have released */
     close_loop();
 }
 END_TEST
 
-START_TEST(closing_ends_those_that_wait)
+START_TEST(closing_ends_waiting_calls)
 {
     static struct asker first, second, gone;
     open_loop();
@@ -189,5 +189,5 @@ START_TEST(each_loop_has_a_worker_of_its_own)
 END_TEST
 
 UNIT_MAIN("embed_worker", each_text_gets_its_vector, no_texts_need_no_waiting, calls_take_turns,
-          a_call_may_leave_while_its_texts_are_embedded, closing_ends_those_that_wait,
+          a_call_may_be_cancelled_while_its_texts_are_embedded, closing_ends_waiting_calls,
           each_loop_has_a_worker_of_its_own)

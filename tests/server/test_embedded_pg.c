@@ -1,4 +1,4 @@
-/* The private PostgreSQL: made, found again, shared, brought back, and stopped. */
+/* The private PostgreSQL: created, reopened, shared, restarted, and stopped. */
 #include "server/embedded_pg/embedded_pg.h"
 
 #include <check.h>
@@ -19,7 +19,7 @@
 #define FOLDER "/tmp/daybook-test-XXXXXX"
 
 static char folder[512];
-static char made[] = FOLDER; /* holds a cluster that was made once: to make one takes a second or two */
+static char made[] = FOLDER; /* a cluster that is created once, because that takes a second or two */
 
 static void make_folder(void)
 {
@@ -80,7 +80,7 @@ static void serves_once(void)
     ck_assert_int_eq(access(in_folder("cluster/postmaster.pid"), F_OK), -1);
 }
 
-/* A service in a process of its own, until the write end of `say` is closed. */
+/* A service in a separate process, until the write end of `say` is closed. */
 struct service {
     pid_t pid;
     int say;
@@ -129,10 +129,10 @@ START_TEST(a_second_start_finds_the_data_of_the_first)
     stderr_begin();
     ck_assert(!embedded_pg_start(folder, 0, &url));
     ck_assert_str_eq(stderr_end(), expected);
-    /* a command is let in, and leaves the service's PostgreSQL running */
+    /* a command may connect, and leaves the service's PostgreSQL running */
     pid_t pid = postmaster();
     stderr_begin();
-    ck_assert(freopen("/dev/null", "w", stdout) != NULL); /* the token is of no use here */
+    ck_assert(freopen("/dev/null", "w", stdout) != NULL); /* discard the token */
     ck_assert(embedded_pg_join(folder, &url));
     ck_assert(admin_key_create(url, "a", "agent", NULL));
     embedded_pg_stop();
@@ -164,7 +164,7 @@ START_TEST(a_killed_postmaster_comes_back)
 }
 END_TEST
 
-START_TEST(a_killed_service_leaves_nothing_that_hinders_the_next)
+START_TEST(after_a_killed_service_the_next_one_can_start)
 {
     fill_folder();
     struct service service = start_service();
@@ -174,7 +174,7 @@ START_TEST(a_killed_service_leaves_nothing_that_hinders_the_next)
 }
 END_TEST
 
-START_TEST(a_cluster_that_was_half_made_is_made_again)
+START_TEST(a_half_created_cluster_is_created_again)
 {
     mkdir(in_folder("cluster.new"), 0700);
     mkdir(in_folder("cluster.new/base"), 0700);
@@ -189,7 +189,7 @@ START_TEST(a_cluster_that_was_half_made_is_made_again)
 }
 END_TEST
 
-START_TEST(long_odd_and_closed_paths_work)
+START_TEST(long_unusual_and_private_paths_work)
 {
     size_t len = strlen(folder);
     snprintf(folder + len, sizeof folder - len, "/a, 'b' \"c\" %%41 \xc3\xa9/%0120d", 7);
@@ -197,7 +197,7 @@ START_TEST(long_odd_and_closed_paths_work)
 }
 END_TEST
 
-START_TEST(a_folder_with_other_things_is_left_alone)
+START_TEST(a_folder_with_other_files_is_left_alone)
 {
     const char *url = NULL;
     struct stat before, after;
@@ -227,7 +227,7 @@ START_TEST(a_cluster_of_another_version_is_refused_by_its_number)
 }
 END_TEST
 
-/* In a process of its own: this one shall have no threads when it forks for the tests. */
+/* In a separate process: this one must have no threads when it forks for the tests. */
 static bool make_once(void)
 {
     int status = -1;
@@ -248,10 +248,10 @@ int main(void)
     static const TTest *const *const tests[] = {
         &a_second_start_finds_the_data_of_the_first,
         &a_killed_postmaster_comes_back,
-        &a_killed_service_leaves_nothing_that_hinders_the_next,
-        &a_cluster_that_was_half_made_is_made_again,
-        &long_odd_and_closed_paths_work,
-        &a_folder_with_other_things_is_left_alone,
+        &after_a_killed_service_the_next_one_can_start,
+        &a_half_created_cluster_is_created_again,
+        &long_unusual_and_private_paths_work,
+        &a_folder_with_other_files_is_left_alone,
         &a_cluster_of_another_version_is_refused_by_its_number,
     };
     if (!make_once())

@@ -92,7 +92,7 @@ static enum err decode_all(const char *body, size_t len, const struct pairs *pat
 {
     memset(&in, 0, sizeof in);
     problem = (struct problem){ .arena = &arena };
-    char *exact = malloc(len + 1); /* of the body's own size, so that a read beyond the end is seen */
+    char *exact = malloc(len + 1); /* exactly the size of the body, so that a read past the end is detected */
     char *heap = realloc(exact, len ? len : 1);
     memcpy(heap, body, len);
     enum err e = field_decode(fields,
@@ -242,7 +242,7 @@ START_TEST(the_depth_limit_is_exact_and_holds_for_any_depth)
 }
 END_TEST
 
-START_TEST(cut_anywhere_a_body_is_no_longer_valid)
+START_TEST(a_truncated_body_is_never_valid)
 {
     const char body[] = "{\"text\":\"a\\u00e9\\n\",\"number\":-1.50e+2,\"flag\":true,\"tags\":[\"x\",\"y\"],"
                         "\"outcome\":{\"metric\":\"m\",\"value\":1},\"uuid\":null}";
@@ -303,7 +303,7 @@ START_TEST(the_limits_of_a_number_are_exact)
 }
 END_TEST
 
-START_TEST(whole_numbers_are_whole_by_value)
+START_TEST(integers_are_recognised_by_value)
 {
     static const struct {
         const char *lexeme;
@@ -346,7 +346,7 @@ static void check_body(const char *expected, const char *body)
     check_faults(decode(body), expected, body);
 }
 
-START_TEST(every_fault_of_a_body_is_named_and_all_at_once)
+START_TEST(all_invalid_fields_of_a_body_are_reported_together)
 {
     each_line("json/fields.tsv", 150, check_body);
 }
@@ -430,7 +430,7 @@ START_TEST(a_missing_body_is_refused_where_a_field_is_required)
 }
 END_TEST
 
-START_TEST(hundreds_of_faults_are_counted_and_not_all_kept)
+START_TEST(hundreds_of_invalid_fields_are_counted_and_only_some_reported)
 {
     struct buf body = { .arena = &arena };
     buf_char(&body, '{');
@@ -457,7 +457,7 @@ static void check_query(const char *expected, const char *text)
     check_faults(decode_all("", 0, NULL, &uri.query), expected, text);
 }
 
-START_TEST(every_fault_of_a_query_is_named_and_all_at_once)
+START_TEST(all_invalid_fields_of_a_query_are_reported_together)
 {
     each_line("json/queries.tsv", 50, check_query);
 }
@@ -479,7 +479,7 @@ START_TEST(queries_and_paths_are_decoded)
 }
 END_TEST
 
-START_TEST(faults_of_body_path_and_query_come_together)
+START_TEST(invalid_fields_of_body_path_and_query_are_reported_together)
 {
     struct pair path = { "id", "1" }, pair = { "limit", "0" };
     ck_assert_int_eq(decode_all("{\"x\":1}", 7, &(struct pairs){ 1, &path }, &(struct pairs){ 1, &pair }),
@@ -516,7 +516,7 @@ static const char *query_detail(const char *name, const char *value)
     return problem.first->detail;
 }
 
-START_TEST(a_misspelled_name_or_choice_is_answered_with_the_right_one)
+START_TEST(a_misspelled_name_or_choice_gets_a_suggestion)
 {
     ck_assert_str_eq(detail_of("{\"evidense\":[]}"),
                      "is not a field of this body; did you mean \"evidence\"?");
@@ -539,7 +539,7 @@ START_TEST(a_misspelled_name_or_choice_is_answered_with_the_right_one)
 }
 END_TEST
 
-START_TEST(a_time_that_lacks_something_is_told_what)
+START_TEST(the_detail_names_the_missing_part_of_a_time)
 {
     static const char *const cases[][2] = {
         { "2026-06-04T10:00:00", "has no time zone: write 2026-06-04T10:00:00Z" },
@@ -562,7 +562,7 @@ START_TEST(a_time_that_lacks_something_is_told_what)
 }
 END_TEST
 
-START_TEST(a_number_or_boolean_in_quotes_is_told_so)
+START_TEST(the_detail_points_out_a_quoted_number_or_boolean)
 {
     ck_assert_str_eq(detail_of("{\"number\":\"0.10\"}"),
                      "must be a number, is a text: write 0.10 without quotes");
@@ -587,7 +587,7 @@ static enum err decode_cursor(const char *first, const char *second, uint64_t sc
     return decode_all("", 0, NULL, &(struct pairs){ 1, &pair });
 }
 
-START_TEST(a_cursor_is_taken_for_its_own_list_only_and_with_values_that_fit)
+START_TEST(a_cursor_is_accepted_only_for_its_own_list_with_valid_values)
 {
     const char *at = "2026-06-04T10:00:00.000000Z", *id = "01890a5d-ac96-774b-bcce-b302099a8057";
     ck_assert_int_eq(decode_cursor(at, id, 7), OK);
@@ -654,15 +654,15 @@ END_TEST
 
 UNIT_MAIN("field", every_broken_body_is_refused_by_its_name, the_detail_says_where_and_what_was_expected,
           a_nul_byte_is_refused_wherever_it_is, the_depth_limit_is_exact_and_holds_for_any_depth,
-          cut_anywhere_a_body_is_no_longer_valid, numbers_keep_every_digit, the_limits_of_a_number_are_exact,
-          whole_numbers_are_whole_by_value, every_fault_of_a_body_is_named_and_all_at_once,
+          a_truncated_body_is_never_valid, numbers_keep_every_digit, the_limits_of_a_number_are_exact,
+          integers_are_recognised_by_value, all_invalid_fields_of_a_body_are_reported_together,
           every_kind_is_decoded, absent_fields_are_empty_or_have_their_fallback,
           a_missing_body_is_refused_where_a_field_is_required,
-          hundreds_of_faults_are_counted_and_not_all_kept, every_fault_of_a_query_is_named_and_all_at_once,
-          queries_and_paths_are_decoded, faults_of_body_path_and_query_come_together,
-          a_misspelled_name_or_choice_is_answered_with_the_right_one,
-          a_time_that_lacks_something_is_told_what, a_number_or_boolean_in_quotes_is_told_so,
-          a_lost_plus_in_a_query_is_explained,
-          a_cursor_is_taken_for_its_own_list_only_and_with_values_that_fit,
+          hundreds_of_invalid_fields_are_counted_and_only_some_reported,
+          all_invalid_fields_of_a_query_are_reported_together, queries_and_paths_are_decoded,
+          invalid_fields_of_body_path_and_query_are_reported_together,
+          a_misspelled_name_or_choice_gets_a_suggestion, the_detail_names_the_missing_part_of_a_time,
+          the_detail_points_out_a_quoted_number_or_boolean, a_lost_plus_in_a_query_is_explained,
+          a_cursor_is_accepted_only_for_its_own_list_with_valid_values,
           arrays_are_quoted_so_that_postgresql_reads_them_back, objects_become_json_in_the_order_of_the_table,
           rows_are_found_by_name)

@@ -1,4 +1,4 @@
-/* The log: what its lines look like, and that it never waits for its reader. */
+/* The log: the format of its lines, and that it never blocks on its reader. */
 #include "server/log.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static const char *behind_stamp(const char *text)
     return text + STAMP_BYTES;
 }
 
-START_TEST(text_is_quoted_only_where_it_must_be)
+START_TEST(text_is_quoted_only_where_necessary)
 {
     static const char *const cases[][2] = {
         { "/v1/lessons/{id}", "/v1/lessons/{id}" },
@@ -96,7 +96,7 @@ START_TEST(a_detail_of_names_and_values_becomes_fields)
 }
 END_TEST
 
-START_TEST(a_line_that_is_too_long_is_cut_and_still_whole)
+START_TEST(a_line_that_is_too_long_is_truncated_and_stays_well_formed)
 {
     static char text[8192];
     for (int json = 0; json < 2; json++) {
@@ -117,7 +117,7 @@ START_TEST(a_line_that_is_too_long_is_cut_and_still_whole)
 }
 END_TEST
 
-START_TEST(a_request_waits_in_the_buffer_and_an_event_does_not)
+START_TEST(request_lines_are_buffered_and_events_are_written_immediately)
 {
     const struct log_request r = { .method = "GET",
                                    .route = "/v1/lessons/{id}",
@@ -143,7 +143,7 @@ START_TEST(a_request_waits_in_the_buffer_and_an_event_does_not)
 }
 END_TEST
 
-START_TEST(the_level_decides_what_is_written)
+START_TEST(lines_below_the_level_are_not_written)
 {
     stderr_begin();
     ck_assert(!log_setup("loud", "text"));
@@ -158,7 +158,7 @@ START_TEST(the_level_decides_what_is_written)
 }
 END_TEST
 
-START_TEST(a_failure_is_one_line_whatever_it_holds)
+START_TEST(a_failure_is_one_line_whatever_it_contains)
 {
     stderr_begin();
     ck_assert(!log_failure("it failed: %s", "first\nsecond\r\n\tthird\n\n"));
@@ -166,7 +166,7 @@ START_TEST(a_failure_is_one_line_whatever_it_holds)
 }
 END_TEST
 
-START_TEST(a_reader_that_stands_still_is_not_waited_for_and_learns_what_it_missed)
+START_TEST(a_stalled_reader_does_not_block_and_learns_how_many_lines_it_missed)
 {
     int ends[2];
     static char seen[4 << 20];
@@ -196,7 +196,7 @@ START_TEST(a_reader_that_stands_still_is_not_waited_for_and_learns_what_it_misse
 }
 END_TEST
 
-START_TEST(a_reader_that_has_gone_does_no_harm)
+START_TEST(a_closed_reader_does_no_harm)
 {
     int ends[2];
     signal(SIGPIPE, SIG_IGN);
@@ -211,9 +211,9 @@ START_TEST(a_reader_that_has_gone_does_no_harm)
 }
 END_TEST
 
-UNIT_MAIN("log", text_is_quoted_only_where_it_must_be, json_holds_the_same_fields,
-          a_detail_of_names_and_values_becomes_fields, a_line_that_is_too_long_is_cut_and_still_whole,
-          a_request_waits_in_the_buffer_and_an_event_does_not, the_level_decides_what_is_written,
-          a_failure_is_one_line_whatever_it_holds,
-          a_reader_that_stands_still_is_not_waited_for_and_learns_what_it_missed,
-          a_reader_that_has_gone_does_no_harm)
+UNIT_MAIN("log", text_is_quoted_only_where_necessary, json_holds_the_same_fields,
+          a_detail_of_names_and_values_becomes_fields,
+          a_line_that_is_too_long_is_truncated_and_stays_well_formed,
+          request_lines_are_buffered_and_events_are_written_immediately,
+          lines_below_the_level_are_not_written, a_failure_is_one_line_whatever_it_contains,
+          a_stalled_reader_does_not_block_and_learns_how_many_lines_it_missed, a_closed_reader_does_no_harm)

@@ -42,7 +42,7 @@ static void disarm(struct alarm *a)
     loop_timer_off(&loop, &a->timer);
 }
 
-/* Lets everything fire that is due by now. */
+/* Fires all due timers. */
 static void turn(void)
 {
     last_us = 0;
@@ -65,7 +65,7 @@ START_TEST(timers_of_any_delay_fire_in_the_order_of_their_times)
 }
 END_TEST
 
-START_TEST(whatever_is_armed_again_or_not_at_all_nothing_is_lost_and_nothing_fires_twice)
+START_TEST(rearming_and_cancelling_lose_no_timer_and_fire_none_twice)
 {
     ck_assert(loop_open(&loop));
     srandom(7);
@@ -105,5 +105,4 @@ START_TEST(a_wait_ends_with_the_next_timer)
 END_TEST
 
 UNIT_MAIN("loop", timers_of_any_delay_fire_in_the_order_of_their_times,
-          whatever_is_armed_again_or_not_at_all_nothing_is_lost_and_nothing_fires_twice,
-          a_wait_ends_with_the_next_timer)
+          rearming_and_cancelling_lose_no_timer_and_fire_none_twice, a_wait_ends_with_the_next_timer)

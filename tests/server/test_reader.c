@@ -1,4 +1,4 @@
-/* The JSON reader: what is asked for is found, faults are found where they are, and nothing breaks it. */
+/* The JSON reader: finds the requested values, reports errors at their offset, and survives any input. */
 #include "server/json/reader.h"
 
 #include "core/base/buf.h"
@@ -7,7 +7,7 @@
 
 static struct arena arena;
 
-/* Everything that it holds, written out again in a form of our own. */
+/* Writes the whole document in a canonical form. */
 static void show(struct json_reader *r, struct buf *out)
 {
     double number;
@@ -76,7 +76,7 @@ START_TEST(values_of_every_kind_are_read)
 }
 END_TEST
 
-START_TEST(what_is_not_json_is_refused)
+START_TEST(invalid_json_is_refused)
 {
     static const char *const bad[] = {
         "",           " ",         "{",           "}",       "[",           "[1",           "[1,",
@@ -95,7 +95,7 @@ START_TEST(what_is_not_json_is_refused)
 }
 END_TEST
 
-START_TEST(nesting_has_an_end)
+START_TEST(nesting_is_limited)
 {
     char text[10000];
     for (int depth = 1; depth < 5000; depth *= 2) {
@@ -109,7 +109,7 @@ START_TEST(nesting_has_an_end)
 }
 END_TEST
 
-START_TEST(values_of_another_kind_than_asked_for_are_passed_by)
+START_TEST(values_of_an_unexpected_kind_are_skipped)
 {
     char text[] = "[[1,[2]],{\"a\":{}},\"x\",5,-1,1.5,\"9\",null,1e18]";
     struct json_reader r = reader_begin(text, sizeof text - 1, READER_DEPTH);
@@ -126,7 +126,7 @@ START_TEST(values_of_another_kind_than_asked_for_are_passed_by)
 }
 END_TEST
 
-START_TEST(numbers_and_words_are_read_as_they_are_written)
+START_TEST(numbers_and_literals_are_read_verbatim)
 {
     char text[] = "{\"a\":-1.50e+2,\"b\":[7,0.10],\"c\":true ,\"d\":null,\"e\":\"5\"}";
     struct json_reader r = reader_begin(text, sizeof text - 1, READER_DEPTH);
@@ -149,7 +149,7 @@ START_TEST(numbers_and_words_are_read_as_they_are_written)
     ck_assert_ptr_null(reader_word(&r));
     ck_assert_ptr_null(reader_name(&r));
     ck_assert(reader_ended(&r));
-    ck_assert_str_eq(first, "-1.50e+2"); /* what was read later has not touched it */
+    ck_assert_str_eq(first, "-1.50e+2"); /* later reads have not overwritten it */
 }
 END_TEST
 
@@ -179,7 +179,7 @@ START_TEST(a_wrong_guess_of_a_name_is_only_slower)
 }
 END_TEST
 
-START_TEST(the_first_fault_is_kept_with_its_offset)
+START_TEST(the_first_error_is_reported_with_its_offset)
 {
     static const struct {
         const char *text;
@@ -234,7 +234,7 @@ START_TEST(a_double_is_the_nearest_one_to_the_digits)
 }
 END_TEST
 
-UNIT_MAIN("reader", values_of_every_kind_are_read, what_is_not_json_is_refused, nesting_has_an_end,
-          values_of_another_kind_than_asked_for_are_passed_by, numbers_and_words_are_read_as_they_are_written,
-          a_wrong_guess_of_a_name_is_only_slower, the_first_fault_is_kept_with_its_offset,
+UNIT_MAIN("reader", values_of_every_kind_are_read, invalid_json_is_refused, nesting_is_limited,
+          values_of_an_unexpected_kind_are_skipped, numbers_and_literals_are_read_verbatim,
+          a_wrong_guess_of_a_name_is_only_slower, the_first_error_is_reported_with_its_offset,
           a_double_is_the_nearest_one_to_the_digits)

@@ -1,5 +1,5 @@
-/* Requests to other servers: what becomes of each fault, what is repeated, and that a loop with hundreds of
- * them goes on. */
+/* Requests to other servers: the outcome of each fault, which ones are retried, and that hundreds of pending
+ * requests do not block the loop. */
 #include "server/remote/remote.h"
 
 #include <netdb.h>
@@ -32,14 +32,14 @@ static struct loop loop;
 static struct config config;
 static struct stub stub;
 
-/* ---- a loop with the service's parts that are needed here ---- */
+/* ---- a loop with the parts of the service needed here ---- */
 
 static void setting(const char *name, const char *value)
 {
     setenv(name, value, 1);
 }
 
-/* With a server that answers by these lines. */
+/* Opens it with a stub server that follows this script. */
 #define SET_UP(...) set_up(LIST(__VA_ARGS__), COUNT(LIST(__VA_ARGS__)))
 #define LIST(...)   ((const char *const[]){ __VA_ARGS__ })
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
@@ -128,7 +128,7 @@ static void end(struct asker *a)
     arena_release(&a->arena);
 }
 
-/* What the daemon does when the time of a task is up. */
+/* What the daemon does when the time limit of a task has passed. */
 static void time_up(struct asker *a)
 {
     ck_assert(task_cancel(&a->task, ERR_REQUEST_TIMEOUT, false));
@@ -158,7 +158,7 @@ static void ask(struct asker *a)
 
 /* ---- one request ---- */
 
-START_TEST(a_request_is_sent_as_json_and_its_answer_comes_back)
+START_TEST(a_request_is_sent_as_json_and_its_response_is_returned)
 {
     SET_UP("201 Created" END_OF_HEAD "{}");
     struct asker a;
@@ -180,7 +180,7 @@ START_TEST(a_request_is_sent_as_json_and_its_answer_comes_back)
 }
 END_TEST
 
-START_TEST(a_connection_is_used_again)
+START_TEST(a_connection_is_reused)
 {
     SET_UP("200 OK" END_OF_HEAD "{}");
     for (int i = 0; i < 5; i++) {
@@ -196,8 +196,8 @@ START_TEST(a_connection_is_used_again)
 }
 END_TEST
 
-/* Each fault: how often it is tried, and what it is in the end. */
-START_TEST(every_fault_has_its_outcome_and_only_what_may_help_is_repeated)
+/* Each fault: the number of attempts, and the final outcome. */
+START_TEST(every_fault_has_its_outcome_and_only_transient_ones_are_retried)
 {
     static const char big[] = "!HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\nx";
     static const struct {
@@ -240,7 +240,7 @@ START_TEST(every_fault_has_its_outcome_and_only_what_may_help_is_repeated)
 }
 END_TEST
 
-START_TEST(nobody_listens)
+START_TEST(a_refused_connection_is_retried_and_reported)
 {
     SET_UP("!");
     stub_stop(&stub);
@@ -255,7 +255,7 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
-START_TEST(an_answer_without_an_end_is_refused_when_it_grows_too_large)
+START_TEST(an_endless_response_is_refused_once_it_is_too_large)
 {
     static char endless[REMOTE_MAX_BYTES + 4096];
     memset(endless, 'x', sizeof endless - 1);
@@ -272,7 +272,7 @@ START_TEST(an_answer_without_an_end_is_refused_when_it_grows_too_large)
 }
 END_TEST
 
-START_TEST(what_hangs_is_given_up_when_its_time_is_over_and_not_repeated)
+START_TEST(a_hanging_request_times_out_and_is_not_retried)
 {
     SET_UP(NULL);
     limit_ms = 200;
@@ -289,7 +289,7 @@ END_TEST
 
 /* ---- names ---- */
 
-/* libcurl asks for names in a thread of its own; this one does not answer before it is told to. */
+/* libcurl resolves names in a separate thread; this resolver blocks until the test releases it. */
 static atomic_int resolving, resolved;
 static sem_t may_resolve;
 
@@ -309,7 +309,7 @@ static void post_to_name(struct asker *a)
     a->err = retry_post(&a->task, &request, &once, &a->answer, &a->tries);
 }
 
-START_TEST(a_name_that_is_looked_up_for_ever_holds_up_neither_the_loop_nor_the_end_of_its_call)
+START_TEST(a_hanging_name_lookup_blocks_neither_the_loop_nor_the_end_of_its_call)
 {
     sem_init(&may_resolve, 0, 0);
     SET_UP(NULL);
@@ -317,7 +317,7 @@ START_TEST(a_name_that_is_looked_up_for_ever_holds_up_neither_the_loop_nor_the_e
     start(&given_up, post_to_name);
     limit_ms = 100;
     start(&late, post_to_name);
-    finish(&late); /* the loop turns meanwhile */
+    finish(&late); /* the loop keeps running */
     ck_assert_int_eq(late.answer.outcome, REMOTE_UNREACHABLE);
     time_up(&given_up);
     ck_assert_int_eq(given_up.err, ERR_REQUEST_TIMEOUT);
@@ -330,7 +330,7 @@ START_TEST(a_name_that_is_looked_up_for_ever_holds_up_neither_the_loop_nor_the_e
     ck_assert_int_eq(closed.err, ERR_SHUTTING_DOWN);
     ck_assert_int_eq(resolved, 0);
     ck_assert_int_ge(resolving, 2);
-    for (int i = 0; i < 100; i++) /* for those too that have not begun */
+    for (int i = 0; i < 100; i++) /* for lookups that have not started too */
         sem_post(&may_resolve);
     while (resolved < resolving)
         usleep(1000);
@@ -363,12 +363,12 @@ static void on_fire(struct timer *t)
     fired++;
 }
 
-START_TEST(with_two_hundred_calls_that_hang_the_loop_does_nothing_for_them_and_everything_for_others)
+START_TEST(two_hundred_hanging_calls_cost_the_loop_nothing_and_delay_no_others)
 {
     start_many();
     loop_turn(&loop, 0);
     int turns = 0;
-    for (int i = 0; i < 20; i++) { /* if they kept the loop busy, it would turn more often than it is asked */
+    for (int i = 0; i < 20; i++) { /* if they kept the loop busy, it would run more often than requested */
         struct timer t = { .fire = on_fire };
         loop_timer(&loop, &t, 5000);
         for (int before = fired; fired == before; turns++)
@@ -387,7 +387,7 @@ START_TEST(with_two_hundred_calls_that_hang_the_loop_does_nothing_for_them_and_e
 }
 END_TEST
 
-START_TEST(closing_ends_calls_that_hang_and_those_that_pause_between_tries)
+START_TEST(closing_ends_hanging_calls_and_those_waiting_for_a_retry)
 {
     start_many();
     struct asker pauses;
@@ -410,7 +410,7 @@ START_TEST(closing_ends_calls_that_hang_and_those_that_pause_between_tries)
 }
 END_TEST
 
-START_TEST(a_call_whose_time_is_up_ends_between_tries_too)
+START_TEST(a_call_also_times_out_while_it_waits_for_a_retry)
 {
     SET_UP("429 Wait\r\nRetry-After: 19" END_OF_HEAD);
     struct asker a;
@@ -430,7 +430,7 @@ END_TEST
 
 /* ---- the model ---- */
 
-START_TEST(a_model_is_asked_and_its_answer_has_its_price)
+START_TEST(a_model_call_returns_its_answer_and_cost)
 {
     SET_UP(ANTHROPIC_OK);
     struct asker a;
@@ -451,7 +451,7 @@ START_TEST(a_model_is_asked_and_its_answer_has_its_price)
 }
 END_TEST
 
-START_TEST(the_price_of_another_model_than_the_configured_one_is_not_known)
+START_TEST(the_cost_is_unknown_for_a_model_other_than_the_configured_one)
 {
     SET_UP(ANTHROPIC_OK);
     model = "m-2";
@@ -466,7 +466,7 @@ START_TEST(the_price_of_another_model_than_the_configured_one_is_not_known)
 }
 END_TEST
 
-START_TEST(each_failure_of_a_model_is_named_without_its_key)
+START_TEST(each_failure_of_a_model_is_reported_without_the_key)
 {
     static const struct {
         const char *line;
@@ -505,7 +505,7 @@ START_TEST(each_failure_of_a_model_is_named_without_its_key)
 }
 END_TEST
 
-START_TEST(a_model_that_hangs_is_a_time_out_of_its_own)
+START_TEST(a_hanging_model_has_its_own_timeout_error)
 {
     setting("DAYBOOK_MODEL_TIMEOUT_MS", "1000");
     setting("DAYBOOK_EMBEDDING_TIMEOUT_MS", "500");
@@ -523,7 +523,7 @@ START_TEST(a_model_that_hangs_is_a_time_out_of_its_own)
 }
 END_TEST
 
-START_TEST(without_a_model_the_question_is_refused)
+START_TEST(without_a_model_a_call_is_refused)
 {
     SET_UP("!");
     llm_close(loop.llm);
@@ -571,7 +571,7 @@ START_TEST(texts_become_vectors_of_length_one_in_their_own_order)
 }
 END_TEST
 
-START_TEST(after_three_failures_nobody_asks_until_the_pause_is_over_and_one_success_closes_it)
+START_TEST(three_failures_open_the_circuit_until_the_pause_is_over_and_one_success_closes_it)
 {
     SET_UP("401 No" END_OF_HEAD, "401 No" END_OF_HEAD, "401 No" END_OF_HEAD, TWO_VECTORS);
     struct asker a;
@@ -593,7 +593,7 @@ START_TEST(after_three_failures_nobody_asks_until_the_pause_is_over_and_one_succ
         loop_turn(&loop, 50000);
     start(&a, embed);
     ck_assert(!a.done);
-    ck_assert(!embedder_available(&loop)); /* the first one tries, the others wait for what it finds */
+    ck_assert(!embedder_available(&loop)); /* the first call is the probe, the others wait for its result */
     finish(&a);
     const char *said = stderr_end();
     ck_assert_int_eq(a.err, OK);
@@ -609,7 +609,7 @@ END_TEST
 
 #define ONE_VECTOR "200 OK" END_OF_HEAD "{\"data\":[{\"index\":0,\"embedding\":[0,5]}]}"
 
-START_TEST(texts_that_are_refused_together_are_asked_for_one_by_one)
+START_TEST(texts_refused_as_a_batch_are_sent_one_by_one)
 {
     SET_UP("400 No" END_OF_HEAD, ONE_VECTOR, ONE_VECTOR);
     struct asker a;
@@ -625,7 +625,7 @@ START_TEST(texts_that_are_refused_together_are_asked_for_one_by_one)
 }
 END_TEST
 
-START_TEST(what_is_refused_however_short_it_is_is_a_failure_where_nothing_else_is_taken)
+START_TEST(texts_refused_at_any_length_are_a_failure_if_no_other_text_is_accepted)
 {
     SET_UP("422 No" END_OF_HEAD);
     stderr_begin();
@@ -633,14 +633,14 @@ START_TEST(what_is_refused_however_short_it_is_is_a_failure_where_nothing_else_i
     start(&a, embed);
     finish(&a);
     ck_assert_int_eq(a.err, ERR_EMBEDDER_UNAVAILABLE);
-    ck_assert_int_eq(stub.requests, 4); /* both, each of them, and another one */
+    ck_assert_int_eq(stub.requests, 4); /* the batch, each text, and a probe */
     ck_assert_ptr_nonnull(strstr(stderr_end(), "embedder_refused"));
     end(&a);
     tear_down();
 }
 END_TEST
 
-START_TEST(texts_that_are_all_refused_have_zeros_where_another_one_is_taken)
+START_TEST(refused_texts_get_zeros_if_another_text_is_accepted)
 {
     SET_UP("400 No" END_OF_HEAD, "400 No" END_OF_HEAD, "400 No" END_OF_HEAD, ONE_VECTOR);
     vectors[0] = vectors[3] = 1;
@@ -658,7 +658,7 @@ START_TEST(texts_that_are_all_refused_have_zeros_where_another_one_is_taken)
 }
 END_TEST
 
-START_TEST(one_text_that_is_refused_however_short_it_is_has_zeros_and_costs_the_other_nothing)
+START_TEST(a_text_refused_at_any_length_gets_zeros_and_does_not_affect_the_other)
 {
     SET_UP("400 No" END_OF_HEAD, ONE_VECTOR, "400 No" END_OF_HEAD);
     stderr_begin();
@@ -678,7 +678,8 @@ START_TEST(one_text_that_is_refused_however_short_it_is_has_zeros_and_costs_the_
 }
 END_TEST
 
-/* 150 texts: two of 64 and one of 22; the stub answers each with two vectors, so the first one fails. */
+/* 150 texts: two batches of 64 and one of 22; the stub returns two vectors for each, so the first one fails.
+ */
 START_TEST(a_request_has_at_most_64_texts)
 {
     SET_UP(TWO_VECTORS);
@@ -700,20 +701,20 @@ START_TEST(a_request_has_at_most_64_texts)
 }
 END_TEST
 
-UNIT_MAIN("remote", a_request_is_sent_as_json_and_its_answer_comes_back, a_connection_is_used_again,
-          every_fault_has_its_outcome_and_only_what_may_help_is_repeated, nobody_listens,
-          an_answer_without_an_end_is_refused_when_it_grows_too_large,
-          what_hangs_is_given_up_when_its_time_is_over_and_not_repeated,
-          a_name_that_is_looked_up_for_ever_holds_up_neither_the_loop_nor_the_end_of_its_call,
-          with_two_hundred_calls_that_hang_the_loop_does_nothing_for_them_and_everything_for_others,
-          closing_ends_calls_that_hang_and_those_that_pause_between_tries,
-          a_call_whose_time_is_up_ends_between_tries_too, a_model_is_asked_and_its_answer_has_its_price,
-          the_price_of_another_model_than_the_configured_one_is_not_known,
-          each_failure_of_a_model_is_named_without_its_key, a_model_that_hangs_is_a_time_out_of_its_own,
-          without_a_model_the_question_is_refused, texts_become_vectors_of_length_one_in_their_own_order,
-          after_three_failures_nobody_asks_until_the_pause_is_over_and_one_success_closes_it,
-          texts_that_are_refused_together_are_asked_for_one_by_one,
-          what_is_refused_however_short_it_is_is_a_failure_where_nothing_else_is_taken,
-          texts_that_are_all_refused_have_zeros_where_another_one_is_taken,
-          one_text_that_is_refused_however_short_it_is_has_zeros_and_costs_the_other_nothing,
+UNIT_MAIN("remote", a_request_is_sent_as_json_and_its_response_is_returned, a_connection_is_reused,
+          every_fault_has_its_outcome_and_only_transient_ones_are_retried,
+          a_refused_connection_is_retried_and_reported, an_endless_response_is_refused_once_it_is_too_large,
+          a_hanging_request_times_out_and_is_not_retried,
+          a_hanging_name_lookup_blocks_neither_the_loop_nor_the_end_of_its_call,
+          two_hundred_hanging_calls_cost_the_loop_nothing_and_delay_no_others,
+          closing_ends_hanging_calls_and_those_waiting_for_a_retry,
+          a_call_also_times_out_while_it_waits_for_a_retry, a_model_call_returns_its_answer_and_cost,
+          the_cost_is_unknown_for_a_model_other_than_the_configured_one,
+          each_failure_of_a_model_is_reported_without_the_key, a_hanging_model_has_its_own_timeout_error,
+          without_a_model_a_call_is_refused, texts_become_vectors_of_length_one_in_their_own_order,
+          three_failures_open_the_circuit_until_the_pause_is_over_and_one_success_closes_it,
+          texts_refused_as_a_batch_are_sent_one_by_one,
+          texts_refused_at_any_length_are_a_failure_if_no_other_text_is_accepted,
+          refused_texts_get_zeros_if_another_text_is_accepted,
+          a_text_refused_at_any_length_gets_zeros_and_does_not_affect_the_other,
           a_request_has_at_most_64_texts)

@@ -1,4 +1,4 @@
-/* The settings of models and endpoints: what is refused at start, and that no key is ever shown. */
+/* Settings of models and endpoints: invalid ones are refused at start, and no key is ever shown. */
 #include "server/remote/remote_check.h"
 
 #include "tests/core/unit.h"
@@ -34,14 +34,14 @@ static void refused(const char *words, const char *expected)
     ck_assert_ptr_null(strstr(said, "secret"));
 }
 
-START_TEST(without_any_nothing_is_wanted)
+START_TEST(without_settings_nothing_is_required)
 {
     ck_assert(check(""));
     ck_assert(!remote_is_configured(&config));
 }
 END_TEST
 
-START_TEST(what_is_needed_is_enough)
+START_TEST(the_required_settings_are_enough)
 {
     static const char *const enough[] = {
         MODEL,
@@ -61,7 +61,7 @@ START_TEST(what_is_needed_is_enough)
 }
 END_TEST
 
-START_TEST(nonsense_about_the_model_is_refused_in_one_line)
+START_TEST(invalid_model_settings_are_refused_in_one_line)
 {
     refused("--model-url http://h", "daybookd: --model-url is given without --model-api\n");
     refused("--model-key sk-secret", "daybookd: --model-key is given without --model-api\n");
@@ -90,7 +90,7 @@ START_TEST(nonsense_about_the_model_is_refused_in_one_line)
 }
 END_TEST
 
-START_TEST(nonsense_about_the_endpoint_is_refused_in_one_line)
+START_TEST(invalid_endpoint_settings_are_refused_in_one_line)
 {
     refused("--embedding-key sk-secret", "daybookd: --embedding-key is given without --embedding-url\n");
     refused("--embedding-model e", "daybookd: --embedding-model is given without --embedding-url\n");
@@ -108,5 +108,5 @@ START_TEST(nonsense_about_the_endpoint_is_refused_in_one_line)
 }
 END_TEST
 
-UNIT_MAIN("remote_check", without_any_nothing_is_wanted, what_is_needed_is_enough,
-          nonsense_about_the_model_is_refused_in_one_line, nonsense_about_the_endpoint_is_refused_in_one_line)
+UNIT_MAIN("remote_check", without_settings_nothing_is_required, the_required_settings_are_enough,
+          invalid_model_settings_are_refused_in_one_line, invalid_endpoint_settings_are_refused_in_one_line)

@@ -1,4 +1,4 @@
-/* What is repeated and when; when a circuit opens and closes; where requests go. */
+/* Retries and their delays; when the circuit breaker opens and closes; addresses. */
 #include "server/remote/retry.h"
 
 #include "server/remote/breaker.h"
@@ -17,7 +17,7 @@ static int64_t pause_ms(struct remote_answer a, int tries, int64_t left_ms, uint
     return retry_pause_ms(&policy, &a, tries, left_ms, random);
 }
 
-START_TEST(only_what_another_try_may_mend_is_repeated)
+START_TEST(only_transient_faults_are_retried)
 {
     static const struct {
         enum remote_outcome outcome;
@@ -39,7 +39,7 @@ START_TEST(only_what_another_try_may_mend_is_repeated)
 }
 END_TEST
 
-START_TEST(pauses_double_up_to_the_most_and_half_of_each_is_chance)
+START_TEST(pauses_double_up_to_the_maximum_and_half_of_each_is_random)
 {
     static const int64_t whole[] = { 100, 200, 400, 800, -1, -1 };
     for (int tries = 1; tries <= 6; tries++) {
@@ -58,17 +58,17 @@ START_TEST(pauses_double_up_to_the_most_and_half_of_each_is_chance)
 }
 END_TEST
 
-START_TEST(what_the_server_asks_for_is_kept)
+START_TEST(the_retry_after_of_the_server_is_respected)
 {
     ck_assert_int_eq(pause_ms(answered(429, 3000), 1, 60000, 0), 3000);
     ck_assert_int_ge(pause_ms(answered(429, 3000), 1, 60000, UINT32_MAX), 3000);
-    ck_assert_int_eq(pause_ms(answered(503, 10), 1, 60000, 0), 50); /* never sooner than our own */
+    ck_assert_int_eq(pause_ms(answered(503, 10), 1, 60000, 0), 50); /* never shorter than our own pause */
     struct remote_answer lost = { REMOTE_LOST, .retry_after_ms = 3000 };
     ck_assert_int_eq(retry_pause_ms(&policy, &lost, 1, 60000, 0), 50);
 }
 END_TEST
 
-START_TEST(no_pause_goes_beyond_the_time_that_is_left)
+START_TEST(no_pause_exceeds_the_remaining_time)
 {
     ck_assert_int_eq(pause_ms(answered(429, 60000), 1, 60000, 0), -1);
     ck_assert_int_eq(pause_ms(answered(500, -1), 1, 100, 0), 50);
@@ -82,7 +82,7 @@ END_TEST
 
 enum { SECOND = 1000000 };
 
-START_TEST(three_failures_in_a_row_open_it_and_a_success_in_between_does_not)
+START_TEST(three_consecutive_failures_open_it_and_a_success_resets_the_count)
 {
     struct breaker b = { 0 };
     for (int i = 0; i < 10; i++) {
@@ -107,18 +107,18 @@ static struct breaker open_at(int64_t now_us)
     return b;
 }
 
-START_TEST(after_its_pause_one_may_try_and_closes_it)
+START_TEST(after_its_pause_one_probe_may_close_it)
 {
     struct breaker b = open_at(0);
     ck_assert(breaker_enter(&b, SECOND));
-    ck_assert(!breaker_enter(&b, SECOND)); /* the others wait for what that one finds */
+    ck_assert(!breaker_enter(&b, SECOND)); /* the others wait for the result of the probe */
     ck_assert(breaker_success(&b));
     ck_assert(breaker_enter(&b, SECOND));
     ck_assert(!breaker_success(&b));
 }
 END_TEST
 
-START_TEST(each_try_that_fails_doubles_the_pause_up_to_the_most)
+START_TEST(each_failed_probe_doubles_the_pause_up_to_the_maximum)
 {
     struct breaker b = open_at(0);
     int64_t now = 0;
@@ -130,12 +130,12 @@ START_TEST(each_try_that_fails_doubles_the_pause_up_to_the_most)
         ck_assert(breaker_failure(&b, now));
     }
     ck_assert(breaker_enter(&b, now + 30 * SECOND) && breaker_success(&b));
-    b = open_at(now); /* and it begins anew */
+    b = open_at(now); /* and it starts over */
     ck_assert(breaker_enter(&b, now + SECOND));
 }
 END_TEST
 
-START_TEST(a_try_that_is_given_up_leaves_it_to_the_next)
+START_TEST(after_a_cancelled_probe_the_next_call_may_probe)
 {
     struct breaker b = open_at(0);
     ck_assert(breaker_enter(&b, SECOND));
@@ -147,7 +147,7 @@ START_TEST(a_try_that_is_given_up_leaves_it_to_the_next)
 }
 END_TEST
 
-START_TEST(those_that_were_asked_before_it_opened_do_not_lengthen_the_pause)
+START_TEST(requests_sent_before_it_opened_do_not_extend_the_pause)
 {
     struct breaker b = open_at(0);
     for (int i = 0; i < 100; i++)
@@ -210,11 +210,11 @@ START_TEST(addresses_are_http_and_hold_no_secret)
 }
 END_TEST
 
-UNIT_MAIN("remote_retry", only_what_another_try_may_mend_is_repeated,
-          pauses_double_up_to_the_most_and_half_of_each_is_chance, what_the_server_asks_for_is_kept,
-          no_pause_goes_beyond_the_time_that_is_left,
-          three_failures_in_a_row_open_it_and_a_success_in_between_does_not,
-          after_its_pause_one_may_try_and_closes_it, each_try_that_fails_doubles_the_pause_up_to_the_most,
-          a_try_that_is_given_up_leaves_it_to_the_next,
-          those_that_were_asked_before_it_opened_do_not_lengthen_the_pause,
-          an_address_may_be_given_in_three_ways, addresses_are_http_and_hold_no_secret)
+UNIT_MAIN("remote_retry", only_transient_faults_are_retried,
+          pauses_double_up_to_the_maximum_and_half_of_each_is_random,
+          the_retry_after_of_the_server_is_respected, no_pause_exceeds_the_remaining_time,
+          three_consecutive_failures_open_it_and_a_success_resets_the_count,
+          after_its_pause_one_probe_may_close_it, each_failed_probe_doubles_the_pause_up_to_the_maximum,
+          after_a_cancelled_probe_the_next_call_may_probe,
+          requests_sent_before_it_opened_do_not_extend_the_pause, an_address_may_be_given_in_three_ways,
+          addresses_are_http_and_hold_no_secret)

@@ -1,4 +1,4 @@
-/* The wire protocols: what is sent, byte for byte, and what is understood of answers. */
+/* The wire protocols: the exact bytes sent, and the parsing of responses. */
 #include "server/remote/llm_wire.h"
 
 #include "server/remote/embedder_wire.h"
@@ -6,7 +6,7 @@
 
 static struct arena arena;
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static const char *body_of(const char *api, const struct llm_question *q, const char *temperature)
 {
@@ -21,7 +21,7 @@ static const struct llm_question question = { .system = "You are \"terse\".\nTwo
                                               .model = "some-model-1",
                                               .max_tokens = 1024 };
 
-START_TEST(anthropic_gets_the_system_prompt_for_its_cache)
+START_TEST(anthropic_gets_the_system_prompt_marked_for_caching)
 {
     ck_assert_str_eq(
         body_of("anthropic", &question, "0"),
@@ -44,7 +44,7 @@ START_TEST(openai_gets_the_system_prompt_as_its_first_message)
 }
 END_TEST
 
-START_TEST(what_is_not_given_is_not_sent)
+START_TEST(absent_parameters_are_not_sent)
 {
     const struct llm_question q = { .user = "u", .model = "m", .max_tokens = 1 };
     ck_assert_str_eq(
@@ -59,7 +59,7 @@ START_TEST(what_is_not_given_is_not_sent)
 }
 END_TEST
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static bool read_answer(const char *body, struct llm_reading *out)
 {
@@ -108,7 +108,7 @@ START_TEST(an_answer_of_openai_is_the_content_of_its_choice)
 }
 END_TEST
 
-START_TEST(an_answer_that_was_cut_says_so)
+START_TEST(a_truncated_answer_is_marked)
 {
     struct llm_reading r;
     ck_assert(
@@ -121,7 +121,7 @@ START_TEST(an_answer_that_was_cut_says_so)
 }
 END_TEST
 
-START_TEST(answers_without_a_text_are_known_as_such)
+START_TEST(answers_without_text_are_recognised)
 {
     static const char *const without[] = {
         "{}",
@@ -140,7 +140,7 @@ START_TEST(answers_without_a_text_are_known_as_such)
         ck_assert_ptr_null(r.text);
     }
     ck_assert(read_answer("{\"content\":[{\"type\":\"text\",\"text\":\"\"}]}", &r));
-    ck_assert_str_eq(r.text, ""); /* it says nothing, and says so */
+    ck_assert_str_eq(r.text, ""); /* an explicitly empty text */
     static const char *const bad[] = {
         "", "[]", "null", "\"x\"", "{\"content\":[", "{\"content\":\"a\"} x", "<html>"
     };
@@ -150,7 +150,7 @@ START_TEST(answers_without_a_text_are_known_as_such)
 }
 END_TEST
 
-START_TEST(of_an_error_only_a_plain_word_is_kept)
+START_TEST(only_a_plain_word_of_an_error_is_used)
 {
     struct llm_reading r;
     ck_assert(
@@ -195,7 +195,7 @@ END_TEST
 
 /* ---- embeddings ---- */
 
-START_TEST(texts_are_sent_in_order_and_cut_between_characters)
+START_TEST(texts_are_sent_in_order_and_truncated_between_characters)
 {
     static const char *const texts[] = { "a \"b\"\n", "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9" };
     struct embedder_wire_request r = { .model = "e-1", .texts = texts, .count = 2, .most_bytes = 7 };
@@ -228,7 +228,7 @@ static enum embedder_wire_fault read_vectors(const char *body)
     return w.fault;
 }
 
-START_TEST(vectors_go_to_the_text_that_their_index_names)
+START_TEST(vectors_are_assigned_by_their_index)
 {
     static const char *const bodies[] = {
         "{\"object\":\"list\",\"data\":[{\"object\":\"embedding\",\"index\":0,\"embedding\":[0.5,0]},"
@@ -246,7 +246,7 @@ START_TEST(vectors_go_to_the_text_that_their_index_names)
 }
 END_TEST
 
-START_TEST(vectors_that_are_not_what_was_asked_for_are_refused)
+START_TEST(unexpected_vectors_are_refused)
 {
     static const struct {
         const char *data;
@@ -286,10 +286,10 @@ START_TEST(vectors_that_are_not_what_was_asked_for_are_refused)
 }
 END_TEST
 
-UNIT_MAIN("remote_wire", anthropic_gets_the_system_prompt_for_its_cache,
-          openai_gets_the_system_prompt_as_its_first_message, what_is_not_given_is_not_sent,
+UNIT_MAIN("remote_wire", anthropic_gets_the_system_prompt_marked_for_caching,
+          openai_gets_the_system_prompt_as_its_first_message, absent_parameters_are_not_sent,
           an_answer_of_anthropic_is_its_text_blocks, an_answer_of_openai_is_the_content_of_its_choice,
-          an_answer_that_was_cut_says_so, answers_without_a_text_are_known_as_such,
-          of_an_error_only_a_plain_word_is_kept, costs_are_exact,
-          texts_are_sent_in_order_and_cut_between_characters, vectors_go_to_the_text_that_their_index_names,
-          vectors_that_are_not_what_was_asked_for_are_refused)
+          a_truncated_answer_is_marked, answers_without_text_are_recognised,
+          only_a_plain_word_of_an_error_is_used, costs_are_exact,
+          texts_are_sent_in_order_and_truncated_between_characters, vectors_are_assigned_by_their_index,
+          unexpected_vectors_are_refused)

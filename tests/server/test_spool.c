@@ -1,4 +1,4 @@
-/* Bodies that wait in a file and are read line by line. */
+/* Bodies that are spooled to a file and read line by line. */
 #include "server/http/spool.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@ static void keep(const char *bytes, size_t len)
     ck_assert_int_eq(spool_add(&spool, bytes, len), OK);
 }
 
-/* The next thing that is not SPOOL_MORE. */
+/* The next result other than SPOOL_MORE. */
 static enum spool_result next(size_t most, char **line, size_t *len)
 {
     enum spool_result result;
@@ -32,7 +32,7 @@ static enum spool_result next(size_t most, char **line, size_t *len)
     return result;
 }
 
-/* Everything that is result, as "1:first|3:third|4!": the fourth is too long. */
+/* All results as text, such as "1:first|3:third|4!": the fourth line is too long. */
 static const char *shown(size_t most)
 {
     struct buf out = { .arena = &arena };
@@ -63,7 +63,7 @@ static const struct {
     { "\r\n\n\r\n", "" },
     { "\n\na\n\n\nb\n\n", "3:a|6:b" },
     { "a\rb\n", "1:a\rb" },
-    { "a\r", "1:a\r" }, /* no end of a line, and no harm to JSON */
+    { "a\r", "1:a\r" }, /* not a line end, and harmless in JSON */
     { "a\r\r\n", "1:a\r" },
     { " \n\t\n", "1: |2:\t" },
     { "\xff\xc3\n", "1:\xff\xc3" },
@@ -78,7 +78,7 @@ static const struct {
     { "123456789\n123456789\n\nb\n123456789", "1!|2!|4:b|5!" },
 };
 
-START_TEST(lines_are_cut_counted_and_given_as_they_are)
+START_TEST(lines_are_split_counted_and_returned_unchanged)
 {
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         keep(bodies[i].body, strlen(bodies[i].body));
@@ -89,7 +89,7 @@ START_TEST(lines_are_cut_counted_and_given_as_they_are)
 }
 END_TEST
 
-START_TEST(a_line_may_hold_a_nul)
+START_TEST(a_line_may_contain_a_nul)
 {
     char *line;
     size_t len;
@@ -101,7 +101,7 @@ START_TEST(a_line_may_hold_a_nul)
 }
 END_TEST
 
-/* Around the size of a read, so that every cut falls somewhere into a line. */
+/* Around the size of a read, so that reads end at every position of a line. */
 START_TEST(lines_of_every_length_come_back)
 {
     enum { MOST = 150000, LINES = 60 };
@@ -132,7 +132,7 @@ START_TEST(lines_of_every_length_come_back)
 }
 END_TEST
 
-START_TEST(what_a_step_takes_and_keeps_does_not_grow_with_the_body)
+START_TEST(the_time_and_memory_of_a_step_do_not_grow_with_the_body)
 {
     enum { PIECE = 1 << 20, PIECES = 64, MOST = 100000 };
     char *piece = arena_zero(&arena, PIECE);
@@ -144,7 +144,7 @@ START_TEST(what_a_step_takes_and_keeps_does_not_grow_with_the_body)
     char *line;
     size_t len;
     ck_assert_int_eq(next(MOST, &line, &len), SPOOL_TOO_LONG);
-    ck_assert_int_lt(spool.at, 4 * MOST); /* it is told as soon as it is known */
+    ck_assert_int_lt(spool.at, 4 * MOST); /* it is reported as soon as it is known */
     int64_t before = spool.at;
     for (enum spool_result result; (result = spool_step(&spool, MOST, &line, &len)) == SPOOL_MORE;) {
         HOLDS(spool.at - before <= 65536);
@@ -156,7 +156,7 @@ START_TEST(what_a_step_takes_and_keeps_does_not_grow_with_the_body)
     struct stat st;
     ck_assert_int_eq(fstat(spool.fd, &st), 0);
     ck_assert_int_eq(st.st_size, (off_t)PIECE * PIECES + 5);
-    ck_assert_int_lt(st.st_blocks * 512, 8 * PIECE); /* what was read has given its room back */
+    ck_assert_int_lt(st.st_blocks * 512, 8 * PIECE); /* the space of the consumed part is freed */
     spool_close(&spool);
     arena_release(&arena);
 }
@@ -204,7 +204,7 @@ START_TEST(without_a_folder_it_is_refused_with_the_reason_in_the_log)
 }
 END_TEST
 
-START_TEST(without_room_it_is_refused_with_the_reason_in_the_log)
+START_TEST(without_disk_space_it_is_refused_with_the_reason_in_the_log)
 {
     static char bytes[4096];
     signal(SIGXFSZ, SIG_IGN);
@@ -219,7 +219,7 @@ START_TEST(without_room_it_is_refused_with_the_reason_in_the_log)
 }
 END_TEST
 
-START_TEST(a_file_that_lost_its_end_is_an_error)
+START_TEST(a_truncated_file_is_an_error)
 {
     static char bytes[4096];
     keep(bytes, sizeof bytes);
@@ -232,7 +232,7 @@ START_TEST(a_file_that_lost_its_end_is_an_error)
 }
 END_TEST
 
-START_TEST(all_have_a_limit_together_and_give_room_back_when_they_are_read_and_closed)
+START_TEST(all_spools_share_a_limit_and_free_space_when_read_and_closed)
 {
     enum { MEGABYTE = 1 << 20, MOST = 8 * MEGABYTE };
     char *block = arena_alloc(&arena, MEGABYTE), *line;
@@ -264,8 +264,8 @@ START_TEST(all_have_a_limit_together_and_give_room_back_when_they_are_read_and_c
 }
 END_TEST
 
-UNIT_MAIN("spool", lines_are_cut_counted_and_given_as_they_are, a_line_may_hold_a_nul,
-          lines_of_every_length_come_back, what_a_step_takes_and_keeps_does_not_grow_with_the_body,
+UNIT_MAIN("spool", lines_are_split_counted_and_returned_unchanged, a_line_may_contain_a_nul,
+          lines_of_every_length_come_back, the_time_and_memory_of_a_step_do_not_grow_with_the_body,
           the_file_has_no_name, without_a_folder_it_is_refused_with_the_reason_in_the_log,
-          without_room_it_is_refused_with_the_reason_in_the_log, a_file_that_lost_its_end_is_an_error,
-          all_have_a_limit_together_and_give_room_back_when_they_are_read_and_closed)
+          without_disk_space_it_is_refused_with_the_reason_in_the_log, a_truncated_file_is_an_error,
+          all_spools_share_a_limit_and_free_space_when_read_and_closed)

@@ -16,7 +16,7 @@ struct offer {
     enum err result;
     bool ended;
     int given_up;
-    bool stubborn; /* as a write under way */
+    bool stubborn; /* like a write in progress */
 };
 
 static bool give_up(struct task_wait *w, enum err *why, bool even_writes)
@@ -44,7 +44,7 @@ static void start(struct offer *o, bool stubborn)
     ck_assert_ptr_eq(task.wait, &o->wait);
 }
 
-START_TEST(a_task_goes_on_with_what_it_was_woken_with)
+START_TEST(a_task_resumes_with_the_value_it_was_woken_with)
 {
     struct offer o;
     start(&o, false);
@@ -55,10 +55,10 @@ START_TEST(a_task_goes_on_with_what_it_was_woken_with)
 }
 END_TEST
 
-START_TEST(a_wait_can_be_ended_early_but_a_write_only_by_force)
+START_TEST(a_wait_can_be_cancelled_but_a_write_only_by_force)
 {
     struct offer o;
-    ck_assert(!task_cancel(&task, ERR_REQUEST_TIMEOUT, true)); /* it waits for nothing */
+    ck_assert(!task_cancel(&task, ERR_REQUEST_TIMEOUT, true)); /* it is not waiting */
     start(&o, false);
     ck_assert(task_cancel(&task, ERR_REQUEST_TIMEOUT, false));
     ck_assert(o.ended && o.result == ERR_REQUEST_TIMEOUT && o.given_up == 1);
@@ -106,8 +106,8 @@ static enum err never(void *arg)
     ck_abort();
 }
 
-/* None of them may begin what it would wait for. */
-START_TEST(waiting_outside_a_coroutine_is_an_error_and_no_crash)
+/* None of them may start the operation it would wait for. */
+START_TEST(waiting_outside_a_coroutine_is_an_error_not_a_crash)
 {
     struct offer o = { 0 };
     struct worker_job job = { .release = release };
@@ -125,6 +125,6 @@ START_TEST(waiting_outside_a_coroutine_is_an_error_and_no_crash)
 }
 END_TEST
 
-UNIT_MAIN("task", a_task_goes_on_with_what_it_was_woken_with,
-          a_wait_can_be_ended_early_but_a_write_only_by_force, work_without_a_coroutine_is_called_back,
-          waiting_outside_a_coroutine_is_an_error_and_no_crash)
+UNIT_MAIN("task", a_task_resumes_with_the_value_it_was_woken_with,
+          a_wait_can_be_cancelled_but_a_write_only_by_force, work_without_a_coroutine_is_called_back,
+          waiting_outside_a_coroutine_is_an_error_not_a_crash)

@@ -1,5 +1,5 @@
-/* The thread beside a loop: jobs take turns there, their calls wait without holding up the loop, and may
- * leave at any time. */
+/* The worker thread of a loop: jobs take turns there, their calls wait without blocking the loop, and may be
+ * cancelled at any time. */
 #include "server/worker.h"
 
 #include <pthread.h>
@@ -83,7 +83,7 @@ static void turn_until(const bool *ended)
         loop_turn(&loop, -1);
 }
 
-/* What the daemon does to a task that may not wait any longer. */
+/* What the daemon does to a task whose time limit has passed. */
 static void end_early(struct asker *a)
 {
     ck_assert(task_cancel(&a->task, ERR_REQUEST_TIMEOUT, false));
@@ -115,7 +115,7 @@ static void hold(void)
         sched_yield();
 }
 
-START_TEST(a_job_is_done_step_by_step_and_its_caller_has_it)
+START_TEST(a_job_runs_step_by_step_and_is_returned_to_its_caller)
 {
     static struct asker a;
     open_loop();
@@ -162,7 +162,7 @@ START_TEST(a_turn_lasts_as_long_as_the_job_says)
 }
 END_TEST
 
-START_TEST(a_call_may_leave_before_or_during_its_job)
+START_TEST(a_call_may_be_cancelled_before_or_during_its_job)
 {
     static struct asker before, during, stays;
     open_loop();
@@ -185,12 +185,12 @@ START_TEST(a_call_may_leave_before_or_during_its_job)
         loop_turn(&loop, -1);
     ck_assert_int_eq(released, 3);
     close_loop();
-    ck_assert_str_eq(order, "ds"); /* and no further step was done for them */
+    ck_assert_str_eq(order, "ds"); /* and no further step ran for them */
     ck_assert_int_eq(released, 3);
 }
 END_TEST
 
-START_TEST(a_call_may_leave_when_its_job_is_done_but_not_yet_told)
+START_TEST(a_call_may_be_cancelled_when_its_job_is_done_but_not_yet_reported)
 {
     static struct asker a;
     open_loop();
@@ -219,7 +219,7 @@ START_TEST(a_posted_job_is_released_when_it_is_done)
 }
 END_TEST
 
-START_TEST(closing_ends_those_that_wait_and_refuses_others)
+START_TEST(closing_ends_waiting_calls_and_refuses_new_ones)
 {
     static struct asker first, second, late;
     open_loop();
@@ -239,7 +239,7 @@ START_TEST(closing_ends_those_that_wait_and_refuses_others)
 }
 END_TEST
 
-/* A task that has been let in, or waits for it. */
+/* A task that was admitted, or waits for admission. */
 struct guest {
     struct task task;
     enum err err;
@@ -259,7 +259,7 @@ static void enter(struct guest *g)
     coro_start(run_guest, g);
 }
 
-START_TEST(a_few_are_let_in_and_the_others_wait_their_turn)
+START_TEST(a_few_tasks_are_admitted_and_the_others_wait_their_turn)
 {
     static struct guest inside[WORKER_INSIDE_MAX], waiting[4], refused;
     open_loop();
@@ -271,7 +271,7 @@ START_TEST(a_few_are_let_in_and_the_others_wait_their_turn)
         enter(&waiting[i]);
         ck_assert(!waiting[i].ended);
     }
-    ck_assert(task_cancel(&waiting[1].task, ERR_REQUEST_TIMEOUT, false)); /* its time is up */
+    ck_assert(task_cancel(&waiting[1].task, ERR_REQUEST_TIMEOUT, false)); /* it timed out */
     ck_assert_int_eq(waiting[1].err, ERR_REQUEST_TIMEOUT);
     worker_leave(&loop);
     ck_assert(waiting[0].ended && waiting[0].err == OK && !waiting[2].ended);
@@ -288,7 +288,7 @@ START_TEST(a_few_are_let_in_and_the_others_wait_their_turn)
 }
 END_TEST
 
-START_TEST(a_place_that_was_left_is_free_again)
+START_TEST(a_released_slot_is_free_again)
 {
     static struct guest guests[3 * WORKER_INSIDE_MAX];
     open_loop();
@@ -301,7 +301,7 @@ START_TEST(a_place_that_was_left_is_free_again)
 }
 END_TEST
 
-/* Stands there until the gate is opened. */
+/* Blocks until the gate is opened. */
 static void idle(void *arg)
 {
     atomic_store((atomic_bool *)arg, true);
@@ -309,7 +309,7 @@ static void idle(void *arg)
         sched_yield();
 }
 
-START_TEST(a_loop_does_not_wait_for_what_the_thread_does_when_it_is_idle)
+START_TEST(a_loop_does_not_wait_for_the_idle_work_of_the_thread)
 {
     static struct asker before, meanwhile;
     static atomic_bool is_idle;
@@ -327,9 +327,10 @@ START_TEST(a_loop_does_not_wait_for_what_the_thread_does_when_it_is_idle)
 }
 END_TEST
 
-UNIT_MAIN("worker", a_job_is_done_step_by_step_and_its_caller_has_it,
+UNIT_MAIN("worker", a_job_runs_step_by_step_and_is_returned_to_its_caller,
           both_lines_are_served_in_turn_and_so_are_the_jobs_of_a_line, a_turn_lasts_as_long_as_the_job_says,
-          a_call_may_leave_before_or_during_its_job, a_call_may_leave_when_its_job_is_done_but_not_yet_told,
-          a_posted_job_is_released_when_it_is_done, closing_ends_those_that_wait_and_refuses_others,
-          a_few_are_let_in_and_the_others_wait_their_turn, a_place_that_was_left_is_free_again,
-          a_loop_does_not_wait_for_what_the_thread_does_when_it_is_idle)
+          a_call_may_be_cancelled_before_or_during_its_job,
+          a_call_may_be_cancelled_when_its_job_is_done_but_not_yet_reported,
+          a_posted_job_is_released_when_it_is_done, closing_ends_waiting_calls_and_refuses_new_ones,
+          a_few_tasks_are_admitted_and_the_others_wait_their_turn, a_released_slot_is_free_again,
+          a_loop_does_not_wait_for_the_idle_work_of_the_thread)
