@@ -1,4 +1,4 @@
-// The comparison of lessons: all trades of a skill by the lessons that they were made under, beside the plain SQL that averages them.
+// The comparison of lessons: all trades of a skill by the lessons they were made under, against plain SQL averages.
 import { createHash } from 'node:crypto';
 import { processUs } from './cpu.mjs';
 import { preparePgbench } from './pgbench.mjs';
@@ -17,7 +17,7 @@ async function ask(base, method, path, body) {
   return JSON.parse(text);
 }
 
-/** A skill with one deployment whose lessons were revised so many times, each revision a note, and as many trades under each. */
+/** A skill with one deployment, `revisions` notes, and equally many trades under each. */
 async function fillSkill(stage, { trades, revisions }) {
   const { base } = stage.service;
   await ask(base, 'PUT', `/v1/skills/${SKILL}/versions/1`, { strategy: 'Buy the first pullback.' });
@@ -34,12 +34,12 @@ async function fillSkill(stage, { trades, revisions }) {
   await stage.query('vacuum analyze daybook.reflection_notes');
 }
 
-/* What the seed asks: the average of each revision, and how many trades it has. There are no fees here, so net is the gain. */
+/* The query of the seed design: average and number of trades per revision. There are no fees here, so net equals gross. */
 const SEED = `select rn.content_hash, avg(th.realized_pnl_usd) as average, count(*)::int as n
 from daybook.reflection_notes rn join daybook.trade_history th on th.entry_lessons_hash = rn.content_hash and th.deployment_id = rn.deployment_id
 where rn.skill_id = '${SKILL}' and th.status = 'closed' group by rn.content_hash`;
 
-/** What is measured is what was meant: the same revisions and averages as plain SQL gives, with intervals and p-values. */
+/** Checks the response before measuring: the revisions and averages of plain SQL, with intervals and p-values. */
 async function check(stage, { trades, revisions }) {
   const { revisions: found, comparisons } = await ask(stage.service.base, 'GET', PATH);
   const plain = new Map((await stage.query(SEED)).map((row) => [row.content_hash, row]));
@@ -52,7 +52,7 @@ async function check(stage, { trades, revisions }) {
     throw new Error(`ab: ${found.length} revisions, ${counted} trades, ${comparisons} comparisons, averages ${same ? 'are' : 'are not'} those of SQL`);
 }
 
-/** Every statement of one comparison with the values that the service sent, for pgbench. */
+/** Records every statement of one comparison with its values, for pgbench. */
 async function overhearComparison(stage) {
   const heard = await overhear(stage, STATEMENTS, (base) => ask(base, 'GET', PATH));
   Object.assign(stage.statement, heard);
@@ -81,9 +81,9 @@ function oneByOne(stage, name) {
     async measure(seconds) {
       const us = [];
       const before = now();
-      for (let begun = before.at; begun < before.at + seconds * 1000; begun = performance.now()) {
+      for (let started = before.at; started < before.at + seconds * 1000; started = performance.now()) {
         await ask(base, 'GET', PATH);
-        us.push((performance.now() - begun) * 1000);
+        us.push((performance.now() - started) * 1000);
       }
       const after = now();
       us.sort((a, b) => a - b);

@@ -1,4 +1,4 @@
-// Whether a read waits for what another client writes: both on the one loop of a service of their own.
+// Does a read wait for another client's writes? Both use the single loop of a separate service.
 import { setTimeout as pause } from 'node:timers/promises';
 import { ready, startDaybook } from './stage.mjs';
 import { daybookContender, rounds } from './throughput.mjs';
@@ -15,7 +15,7 @@ export async function measureBeside(stage, plan) {
     name: 'beside',
     async measure(seconds) {
       const writer = wrk(stage, service.base, 'create', 1, seconds + 1);
-      writer.catch(() => {}); // told below
+      writer.catch(() => {}); // reported below
       await pause(HEAD_START_MS);
       const run = await alone.measure(seconds);
       const { failed } = await writer;

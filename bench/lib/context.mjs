@@ -7,7 +7,7 @@ import { CLIENTS, CONNECTIONS, daybookContender, pgbenchContender, rounds } from
 
 const SHOWN = { trades: 10, positions: 3 };
 
-/** A service with a database of its own in the cluster. */
+/** A service with its own database in the cluster. */
 export async function openDatabase(stage, name) {
   await stage.query(`create database ${name}`);
   const service = await startDaybook(
@@ -21,7 +21,7 @@ export async function openDatabase(stage, name) {
   return { service, query: async (...asked) => (await client.query(...asked)).rows, close: () => client.end() };
 }
 
-/** What is measured is what was meant: so many closed trades, and a context that shows as much as any other. */
+/** Checks the data before measuring: the number of closed trades, and a context of full size. */
 async function check({ service, query, id, closed }) {
   const [{ n }] = await query(
     "select count(*)::int as n from daybook.trade_history where status = 'closed' and deployment_id = $1",
@@ -33,7 +33,7 @@ async function check({ service, query, id, closed }) {
     throw new Error(`the ledger of ${closed} trades has ${n}, and its context is ${text}`);
 }
 
-/** The longest ledger is in the database that all contenders share, each of the others in one of its own. */
+/** The longest ledger is in the database that all contenders share, each of the others in its own. */
 async function openLedgers(stage, plan) {
   stage.ledgers = [];
   for (const [i, closed] of plan.ledgers.entries()) {
@@ -48,7 +48,7 @@ async function openLedgers(stage, plan) {
 
 /** {name of the contender: runs}: Daybook with the closed trades of its ledger and the number of connections, pgbench with its clients. */
 export async function measureContext(stage, plan) {
-  await stage.query('vacuum analyze'); // so that nothing is left to be done meanwhile for what other parts wrote
+  await stage.query('vacuum analyze'); // so that no autovacuum of earlier parts runs meanwhile
   await openLedgers(stage, plan);
   await preparePgbench(stage, 'context');
   const longest = stage.ledgers.at(-1);

@@ -16,7 +16,7 @@ function stat(pid) {
   }
 }
 
-/** µs of a process and of all its children; of those that have ended too, once their parent has waited for them. */
+/** µs of a process and all its children, including ended ones that their parent has waited for. */
 export function treeUs(pid) {
   let us = 0;
   for (const name of readdirSync('/proc')) {
@@ -31,10 +31,10 @@ export function treeUs(pid) {
 /** µs of one process with all its threads, without its children. */
 export const processUs = (pid) => stat(pid)?.own ?? 0;
 
-/** µs of the children of this process that have ended: what the load generators used. */
+/** µs of the ended children of this process: the load generators. */
 export const endedChildrenUs = () => stat('self').waited;
 
-/** µs of all processors: busy, and taken away by the host of a virtual machine. */
+/** µs of all processors: busy, and stolen by the hypervisor. */
 export function machineUs() {
   const [user, nice, system, , , irq, softirq, steal] = readFileSync('/proc/stat', 'utf8')
     .split('\n')[0]

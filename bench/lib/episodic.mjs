@@ -8,7 +8,7 @@ import { CLIENTS, CONNECTIONS, daybookContender, pgbenchContender, rounds } from
 const TICKERS = 500;
 const TASKS = 20;
 
-/** One entry of the last week for each ticker and task type, and older ones behind it. */
+/** One entry of the last week for each ticker and task type, and older ones. */
 async function fillEntries(stage) {
   await stage.query(
     `insert into daybook.episodic_memory (owner, id, ticker, task_type, created_at, question, answer, probability, confidence, source,
@@ -24,7 +24,7 @@ async function fillEntries(stage) {
   writeFileSync(stage.file('pairs.txt'), stage.pairs.map((pair) => `${pair.join(' ')}\n`).join(''));
 }
 
-/** What is measured is what was meant. */
+/** Checks the response before measuring. */
 async function check(stage, signals, wanted) {
   const [ticker, task_type] = stage.pairs[0];
   const body = { ticker, task_type, new_signals: JSON.parse(signals) };
@@ -50,13 +50,13 @@ export async function measureRerun(stage, plan) {
   return rounds(all, plan.rounds, plan.seconds, () => stage.query('checkpoint'));
 }
 
-/** wrk goes without waiting for what it asked last, and the service goes on with that: the next one begins when it is done. */
+/** wrk exits without waiting for its last requests, which the service still processes: waits until they are done. */
 async function rest(stage) {
   const inFlight = async () => {
     const { text } = await request(stage.service.base, 'GET', '/metrics');
     return Number(text.match(/^daybook_requests_in_flight (\d+)$/m)[1]);
   };
-  await until(async () => (await inFlight()) <= 1, 'the service is at rest', 60_000); // the one that asks
+  await until(async () => (await inFlight()) <= 1, 'the service is idle', 60_000); // this request itself
   await stage.query('checkpoint');
 }
 

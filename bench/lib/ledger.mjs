@@ -1,4 +1,4 @@
-// Trade ledgers to measure on: deployments that only tick, and long histories, multiplied by SQL from what the service wrote.
+// Trade ledgers for the benchmarks: deployments that only tick, and long histories, multiplied by SQL from rows of the service.
 import { writeFileSync } from 'node:fs';
 import { request } from './stage.mjs';
 
@@ -37,7 +37,7 @@ async function newSkill(base) {
 
 /* ---- deployments that tick ---- */
 
-/** So many deployments that have never ticked: their ids. */
+/** Creates `count` deployments without ticks; returns their ids. */
 export async function newDeployments(stage, count) {
   await newSkill(stage.service.base);
   const rows = await stage.query(
@@ -58,7 +58,7 @@ const HELD = [
   { symbol: 'SOL', side: 'long', size_base: 1.61, mark_price: 155.25 },
 ];
 
-/** Deployments that hold three positions each: their ids. */
+/** Creates deployments with three positions each; returns their ids. */
 export async function holdingDeployments(stage, count) {
   const ids = await newDeployments(stage, count);
   const left = [...ids];
@@ -143,8 +143,8 @@ export async function newHistory(base, query, closed) {
     [time(end).slice(0, 19), '%2$s'],
     ...ids.map((from, i) => [from, `0190000${i}-0000-7000-8000-%3$s`]),
   ];
-  await query('set session_replication_role = replica'); // without a look at every foreign key
-  await query('set default_toast_compression = lz4'); // most of the time would go to the other one
+  await query('set session_replication_role = replica'); // skips foreign key checks
+  await query('set default_toast_compression = lz4'); // the default would take most of the time
   for (const [i, from] of ids.entries()) {
     const table = i < 2 ? 'decision_snapshots' : 'trade_history';
     await query(copies(table, await columnsOf(query, table, from), tokens, pairs, time(begin)));

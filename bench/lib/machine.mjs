@@ -1,4 +1,4 @@
-// What was measured on: enough to judge the numbers, nothing that tells whose machine it was.
+// The test machine: enough to judge the numbers, nothing that identifies its owner.
 import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { run } from '../../tests/lib/processes.mjs';

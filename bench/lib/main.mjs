@@ -1,4 +1,4 @@
-// One run: opens the stage, measures the parts that were asked for, prints the tables and closes the stage.
+// One run: sets up the stage, measures the requested parts, prints the tables and closes the stage.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { measureAb } from './ab.mjs';
@@ -96,7 +96,7 @@ const say = (text) => process.stderr.write(`bench: ${text}\n`);
 const stage = makeStage(options.daybookd, plan);
 let leaving = false;
 
-/** Whatever happens, what was started is ended and the data are removed, once. */
+/** Stops everything that was started and removes the data, exactly once. */
 async function leave(status, why) {
   if (leaving) return;
   leaving = true;

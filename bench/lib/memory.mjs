@@ -1,4 +1,4 @@
-// Resident memory of the service: idle, with many open connections, and after load while those stay open.
+// Resident memory of the service: idle, with many open connections, and after load with those still open.
 import net from 'node:net';
 import { residentBytes } from './cpu.mjs';
 import { ready, startDaybook } from './stage.mjs';

@@ -1,4 +1,4 @@
-// Whether reads notice that the service waits for a language model: a local one, which answers after seconds.
+// Do reads slow down while the service waits for a language model? The model is a local stub that responds after seconds.
 import http from 'node:http';
 import { say, startModelServer } from '../../tests/lib/model_server.mjs';
 import { until } from '../../tests/lib/processes.mjs';
@@ -10,21 +10,21 @@ import { fillTrades } from './trades.mjs';
 export const IN_FLIGHT = 200;
 export const READERS = 16;
 export const TRADES = 100;
-const ASKERS = IN_FLIGHT + 30; // so that as many wait for the model while others are on their way to it or back
+const ASKERS = IN_FLIGHT + 30; // so that IN_FLIGHT requests wait for the model while others are on their way
 const LOOK_MS = 50;
 const many = new http.Agent({ keepAlive: true });
 const NOTE = ['Entry timing', 'Sizing', 'Symbol selection', 'Exit timing', 'Regime fit']
   .map((heading) => `### ${heading}\n- The pattern holds in 60 of 100 trades.\n`)
   .join('\n');
 
-/** A model that takes up to `seconds`, so that some are answered all the time; nothing after hurry(), until calm(). */
+/** A model that takes up to `seconds`, so that responses are spread over time; none after hurry(), until calm(). */
 async function startModel(seconds) {
   const models = await startModelServer();
-  const waiting = new Map(); // what to do, by its timer
+  const waiting = new Map(); // the response function by its timer
   let slow = true;
   const model = { ...models, waiting, answered: 0 };
   models.model.always((asked, response, server) => {
-    models.model.requests.length = 0; // it remembers what it was asked
+    models.model.requests.length = 0; // the stub records its requests
     const answer = () => {
       waiting.delete(timer);
       model.answered++;
@@ -55,7 +55,7 @@ function startReflecting(base, ids, model) {
     }
   };
   const all = Promise.all(ids.map(one));
-  all.catch(() => {}); // stop() tells
+  all.catch(() => {}); // reported by stop()
   return {
     ready: () => Promise.race([all, until(() => model.waiting.size >= IN_FLIGHT, `${IN_FLIGHT} model calls are in flight`, 60_000)]),
     async stop() {
@@ -66,7 +66,7 @@ function startReflecting(base, ids, model) {
   };
 }
 
-/** Reads after `before`; a run tells how many model calls were in flight at least, and how many a second were answered. */
+/** Reads after `before`; a run reports the minimum of model calls in flight, and their responses per second. */
 function readsWhile(stage, name, service, model, before) {
   const contender = daybookContender(stage, name, 'get', READERS, { service });
   return {

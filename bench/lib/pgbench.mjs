@@ -11,7 +11,7 @@ const GETS = 32; // statements for each fetch of the ids that they ask for
 const CREATES = 8; // and of the lessons that they write
 const TICKS = 8; // and of the ticks
 const REUSES = 8; // and of the tickers that are asked for
-const WARM_SECONDS = 1; // connecting, preparing and the first plans are not what is measured
+const WARM_SECONDS = 1; // excludes connecting, preparing and planning
 const CREATES_A_SECOND = 20_000; // more than any machine of two cores can do durably
 
 const bin = () => {

@@ -1,4 +1,4 @@
-// Reflection without a model: what the service makes of a thousand trades, beside the statements of it alone.
+// Reflection with the built-in reflector on a thousand trades, against pgbench on its statements.
 import { until } from '../../tests/lib/processes.mjs';
 import { newDeployments, writeIds } from './ledger.mjs';
 import { preparePgbench } from './pgbench.mjs';
@@ -11,7 +11,7 @@ export const TRADES = 1000;
 export const AT_ONCE = 16;
 const STATEMENTS = ['state', 'claim', 'trades', 'settle', 'note_write', 'add'].map((name) => `reflection_${name}`);
 
-/** Reflects on a deployment; what is measured is what was meant. */
+/** Reflects on a deployment and checks the outcome. */
 async function reflect(base, id) {
   const { status, text } = await request(base, 'POST', `/v1/deployments/${id}/reflect`, { force: true });
   const { outcome, trades_considered, model_used } = JSON.parse(text);
@@ -19,7 +19,7 @@ async function reflect(base, id) {
     throw new Error(`reflect: ${status} ${text}`);
 }
 
-/** pgbench's deployments, and what the service sent to the database for a reflection. */
+/** Prepares pgbench's deployments and records the statements of one reflection. */
 async function overhearReflection(stage, ids) {
   const heard = await overhear(stage, STATEMENTS, (base) => reflect(base, ids[0]));
   Object.assign(stage.statement, heard);
@@ -30,7 +30,7 @@ async function overhearReflection(stage, ids) {
   await stage.query('vacuum analyze bench.reflecting');
 }
 
-/** Nobody works on a deployment any more: a reflection goes on when whoever asked for it has left. */
+/** Waits until no reflection is running: it continues after its client has disconnected. */
 const idle = (stage) =>
   until(
     async () =>
@@ -56,6 +56,6 @@ export async function measureReflect(stage, plan) {
   ];
   return rounds(all, plan.rounds, plan.ledgerSeconds, async () => {
     await idle(stage);
-    await stage.query('checkpoint'); // as for POST /v1/lessons
+    await stage.query('checkpoint'); // for equal conditions, as for POST /v1/lessons
   });
 }

@@ -1,4 +1,4 @@
-// The tables: what was measured beside what was promised, misses included.
+// The result tables: measurements against targets, misses included.
 import { availableParallelism } from 'node:os';
 import { OPEN } from './memory.mjs';
 import { IN_FLIGHT, READERS, TRADES as MODEL_TRADES } from './models.mjs';
@@ -40,15 +40,15 @@ const table = (head, rows) =>
   [head, head.map((_, i) => (i ? '---:' : '---')), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n') +
   '\n';
 
-/** Of each round its own ratio: what disturbs a round disturbs both. */
+/** One ratio per round, because a disturbance affects both contenders of a round. */
 const roundRatios = (some, others, pick = (run) => run.rps) =>
   some.map((run, round) => pick(run) / pick(others[round]));
 const ratios = (runs, other) => roundRatios(runs.daybook, runs[other]);
 
-/** A row of the first table: what, the value as text, the target as text, and whether it is met. */
+/** A row of the first table: name, value, target, and whether it is met. */
 const target = (what, shown, wanted, met) => [what, shown, wanted, met ? 'yes' : '**no**'];
 
-/** A ratio that has to be at least so much, or at most; with requests that failed among `runs` it is not met. */
+/** A ratio with a lower or upper limit; failed requests among `runs` count as a miss. */
 function limitRow(what, all, sign, limit, runs) {
   const value = median(all);
   const failed = sum(runs, (run) => run.failed);
@@ -167,7 +167,7 @@ const entries = (runs) =>
 /** µs of a request, of one client. */
 const timeOf = (run) => 1e6 / run.rps;
 
-/** A ratio that nothing was promised of. */
+/** A ratio without a target. */
 const shownRow = (what, all) => [what, `${two(median(all))} (${range(all, two)})`, '', ''];
 
 const reflectRows = (runs) => [
@@ -284,7 +284,7 @@ function targets(results, plan) {
   return table(['measured', 'median (range)', 'target', 'met'], rows);
 }
 
-/** p50 and p99; pgbench tells the mean only, and of a pipeline nothing that compares. */
+/** p50 and p99; pgbench reports only the mean, and nothing comparable for a pipeline. */
 function latencies(all) {
   if (all[0].p50 !== undefined) return [ms(middle(all, (run) => run.p50)), ms(middle(all, (run) => run.p99))];
   return [all[0].mean === undefined ? '' : `${ms(middle(all, (run) => run.mean))} (mean)`, ''];
@@ -388,18 +388,18 @@ function disturbance(results) {
     `${one(100 * median(all.map(pick)))} % of one core (at most ${one(100 * Math.max(...all.map(pick)))} %)`;
   const quiet = median(all.map((run) => run.cpu.others + run.cpu.steal)) <= QUIET;
   return (
-    `While it measured, other programs took ${share((run) => run.cpu.others)}, and the host of the machine ${share((run) => run.cpu.steal)}.\n` +
+    `During the measurement other programs used ${share((run) => run.cpu.others)}, and the host of the machine ${share((run) => run.cpu.steal)}.\n` +
     (quiet ? '' : '**The machine was not quiet: do not trust the numbers below.**\n')
   );
 }
 
 export function render(results, plan, machine, seconds) {
   const sections = [
-    '# What was measured\n',
+    '# Benchmark results\n',
     `Written by \`bench/run\` on ${new Date().toISOString().slice(0, 10)}; one run of ${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s.\n`,
     machine.map((line) => `- ${line}\n`).join(''),
     disturbance(results),
-    `## Beside the targets\n\n${targets(results, plan)}`,
+    `## Targets\n\n${targets(results, plan)}`,
   ];
   for (const kind of Object.keys(REQUESTS))
     if (results[kind])
@@ -414,7 +414,7 @@ export function render(results, plan, machine, seconds) {
   if (results.ab)
     sections.push(`## ${AB}, ${whole(plan.ab.revisions)} revisions, ${whole(plan.ab.trades)} trades, one connection\n\n${ab(results.ab)}`);
   if (results.models)
-    sections.push(`## ${REQUESTS.get}, ${READERS} connections, while models are asked\n\n${models(results.models)}`);
+    sections.push(`## ${REQUESTS.get}, ${READERS} connections, during model calls\n\n${models(results.models)}`);
   if (results.latency) sections.push(`## One connection\n\n${latency(results.latency)}`);
   if (results.beside) sections.push(`## ${REQUESTS.get}, one connection, one loop\n\n${beside(results.beside)}`);
   if (results.memory)
@@ -435,10 +435,10 @@ const how = (plan) =>
     `The context is that of a live deployment, now: 10 closed trades, 3 positions, 5 rejections of the last hour. Each ledger's first trades and its last hour were posted to the service; SQL repeated the first ones, five trades opened by one tick and closed by the next, with their snapshots, under new ids and times. The longest ledger is in the database that pgbench reads too, each of the others in a database of its own with a service of its own. pgbench executes the statement once a transaction; at one client its p50 is that of its log. Fastify has no context.`,
     `A tick is two statements, each a transaction: the state is read, and what the tick changes is written if the state is still that. Updates: 3 positions of 1,024 deployments, in turn; an open is the first tick of a deployment, with 100 bars. pgbench runs the same two statements, each client for a deployment of its own; it takes the state for the second from the first, and the other values are those that the service was overheard to send, with new ids and times put in by format() in a read of 8 ticks at a time that does not count. A tick that was refused or not stored ends the run.`,
     `should_rerun: 500 tickers with 20 task types each, five entries a pair, one of them in the last 14 days. Where there is a new filing it is one read; where the prior holds, the reuse is written too, before the answer. pgbench runs the same statements, with tickers and ids fetched 32 or 8 at a time by a read that counts with the first and not with the second. New entries have 35 random words, which the service embeds.`,
-    `Search: entries in 200 clusters of random directions, made by SQL, queries near an entry each, ${plan.queries} of them, ${plan.rounds} times, one at a time, by vector. Sector and industry follow the clusters; ticker and task type do not; "another" is one that the neighbourhood of the query is not of. Recall is against the exact order of all stored vectors. The seed's design is a Python program with the vectors as blobs in SQLite, compared by numpy, ${plan.seedSearches} searches. The memory of a million entries is there when \`bench/run --build-million\` has made it.`,
-    `Reflection: deployments with ${whole(TRADES)} closed trades each, made by SQL, ${plan.reflecting} of them in turn, forced; each is claimed, its trades are read, a note is made of them and stored, and the old one gives way. pgbench runs the same statements with the note that the service was overheard to store. It makes no note; what the service takes longer is the note.`,
+    `Search: entries in 200 clusters of random directions, made by SQL, queries near an entry each, ${plan.queries} of them, ${plan.rounds} times, one at a time, by vector. Sector and industry follow the clusters; ticker and task type do not; "another" is one that does not occur near the query. Recall is against the exact order of all stored vectors. The seed's design is a Python program with the vectors as blobs in SQLite, compared by numpy, ${plan.seedSearches} searches. The memory of a million entries is included when \`bench/run --build-million\` has made it.`,
+    `Reflection: deployments with ${whole(TRADES)} closed trades each, made by SQL, ${plan.reflecting} of them in turn, forced; each is claimed, its trades are read, a note is computed and stored, and the old note is superseded. pgbench runs the same statements with a note recorded from the service. It computes no note: the difference in time is the cost of the note.`,
     `Comparison of lessons: one deployment, as many trades under each revision, 8 symbols, 4 regimes, ${plan.abSeconds} s for each contender in a round, one request after the other. The averages are checked to be those of the seed's SQL. Beside them the service gives medians, bootstrap intervals and corrected p-values of two metrics, by regime and symbol too.`,
-    `Model calls: a service that is told to ask a local server, which answers after up to ${plan.modelSeconds} s, in the process that runs the bench; what is asked are reflections on ${whole(MODEL_TRADES)} trades, each anew when it was answered. Reads are of the same service, with and without such calls in turn.`,
+    `Model calls: the service uses a local stub model, which responds after up to ${plan.modelSeconds} s and runs in the benchmark process. The calls are reflections on ${whole(MODEL_TRADES)} trades, each restarted when it completes. Reads go to the same service, alternating with and without such calls.`,
     `Fastify validates and serializes through its schemas, runs the same statements by name over 16 connections, and has less to do: no request log, no keys, no ETag, no request id, and the near-duplicate keys of another lesson at hand instead of computing them.`,
     `CPU time is utime + stime of /proc, of the contender (all its processes) and of all processes of the cluster, over the requests of the same time.`,
   ]

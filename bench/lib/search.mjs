@@ -1,4 +1,4 @@
-// Search in the episodic memory: how long it takes and what it finds, filtered and not, beside what an agent would build for itself.
+// Search in the episodic memory: latency and recall, filtered and unfiltered, against what an agent would build for itself.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { columnOf, fillVectors, queryVectors, SHAPE } from './vectors.mjs';
 export const K = 5;
 const SECTORS = 20; // that the clusters are in: see vectors.mjs
 
-/** What each search is limited to: for the API, and for the exact answer. `n` is the number of the query, `cluster` that of its vector. */
+/** The filters of the searches, for the API and for the exact result. `n` is the number of the query, `cluster` that of its vector. */
 export const FILTERS = {
   none: () => ({ body: {}, where: 'true' }),
   'ticker, 1 in 20': (n) => ({ body: { ticker: `T${n % 20}` }, where: `m.ticker = 'T${n % 20}'` }),
@@ -28,7 +28,7 @@ const regime = (name, value) => ({
   where: `m.regime_tag @> '{"${name}": ${value}}'`,
 });
 
-/** The ids of the nearest, by comparing all. */
+/** The exact nearest ids, by comparing all vectors. */
 async function exact(query, dim, vector, where) {
   const rows = await query(
     `select m.id from daybook.episodic_memory m join daybook.episodic_vectors v on v.owner = m.owner and v.episode_id = m.id
@@ -97,13 +97,13 @@ async function measureSeed(stage, { count, dim }, searches) {
   }
 }
 
-/** A memory of a million entries, made once and kept: its folder. */
+/** The folder of the memory of a million entries, which is built once. */
 const millionFolder = () => join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'daybook-bench', 'million');
 const MILLION = { count: 1_000_000, dim: 384 };
 
 async function connect(where) {
   const client = new pg.Client(where);
-  client.on('error', () => {}); // the query that meets it says so
+  client.on('error', () => {}); // the failing query reports it
   await client.connect();
   return client;
 }
@@ -118,7 +118,7 @@ async function openMillion(stage) {
   return { service, client, query: async (...asked) => (await client.query(...asked)).rows };
 }
 
-/** Makes it, which takes a quarter of an hour and more. */
+/** Builds it, which takes at least a quarter of an hour. */
 export async function buildMillion(stage) {
   const folder = millionFolder();
   if (existsSync(join(folder, 'done'))) return;

@@ -62,7 +62,7 @@ const environment = (extra = {}) => ({
 
 const running = new Set();
 
-/** Starts a server and waits for the line in which it says its address. What it logs goes to `log`. */
+/** Starts a server and waits for the line with its address. Its log goes to `log`. */
 export async function startServer(command, args, { pattern, log, env }) {
   const child = start(command, args, { env: environment(env), stdio: ['ignore', 'pipe', log] });
   const end = ended(child);
@@ -131,7 +131,7 @@ async function fillLibrary(base, count) {
   await Promise.all(Array.from({ length: 32 }, worker));
 }
 
-/** The newest lessons leave the library and become what pgbench writes: real texts with the keys that the service made of them. */
+/** Moves the newest lessons out of the library for pgbench to write: real texts with the similarity keys of the service. */
 async function setSparesAside(stage, count) {
   await stage.query('create schema bench');
   await stage.query(
@@ -203,7 +203,7 @@ export async function openStage(stage, plan, say) {
   await sameAnswers(stage);
 }
 
-/** A comparison of two servers means something only if they answer the same. */
+/** Comparing two servers is meaningful only if their responses are the same. */
 async function sameAnswers(stage) {
   const shape = (value) =>
     Array.isArray(value)

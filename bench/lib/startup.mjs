@@ -1,4 +1,4 @@
-// From the start of the process to the first ready answer.
+// From process start to the first ready response.
 import { rmSync } from 'node:fs';
 import { ready, startDaybook } from './stage.mjs';
 

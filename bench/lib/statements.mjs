@@ -1,4 +1,4 @@
-// The statements, parameters and session settings of the service as it sends them, overheard on its way to PostgreSQL, so that all contenders run the same.
+// Records the statements, parameters and session settings that the service sends to PostgreSQL, so that all contenders run the same.
 import { mkdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
@@ -71,10 +71,10 @@ export async function overhear(stage, names, act = () => {}) {
     const server = net.connect(join(stage.database.host, `.s.PGSQL.${stage.database.port}`));
     let options = '';
     let unnamed; // a slow statement has no name there: it is planned for its values
-    const onPrepare = (told, text) => {
+    const onPrepare = (given, text) => {
       const sql = text.trimEnd();
-      const name = told || nameOf.get(sql);
-      if (!told) unnamed = name;
+      const name = given || nameOf.get(sql);
+      if (!given) unnamed = name;
       heard.set(name, { sql, options, sent: heard.get(name)?.sent ?? [] });
     };
     client.on(

@@ -1,4 +1,4 @@
-// Requests a second and CPU time: contenders take turns on the same machine and data, round after round.
+// Requests per second and CPU time: contenders take turns on the same machine and data.
 import { endedChildrenUs, machineUs, processUs, treeUs } from './cpu.mjs';
 import { pgbench, preparePgbench, refillPgbench } from './pgbench.mjs';
 import { wrk } from './wrk.mjs';
@@ -119,7 +119,7 @@ export async function rounds(all, count, seconds, before = () => {}) {
 
 const refill = (stage, kind) => async (contender, seconds) => {
   await refillPgbench(stage, kind, seconds);
-  // Pages that change for the first time after a checkpoint are logged whole: nobody shall find that done by another.
+  // The first change of a page after a checkpoint logs the whole page: every contender must pay for that itself.
   if (kind === 'create') await stage.query('checkpoint');
 };
 

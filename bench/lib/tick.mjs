@@ -1,4 +1,4 @@
-// Ticks: those that open a trade, those that only update three of them, one in a request or many.
+// Ticks that open a trade and ticks that update three, one per request or in bulk.
 import http from 'node:http';
 import { processUs } from './cpu.mjs';
 import { holdingDeployments, newDeployments, postTick, updateTick, writeIds } from './ledger.mjs';
@@ -75,13 +75,13 @@ function openContender(stage, connections) {
     },
     async measure(seconds) {
       const run = await contender.measure(seconds);
-      stage.fresh.splice(0, run.requests + run.failed + connections); // some were on their way at the end
+      stage.fresh.splice(0, run.requests + run.failed + connections); // some were still in flight at the end
       return run;
     },
   };
 }
 
-/** A tick that was refused is no tick, and neither is one that the service had already. */
+/** Refused and replayed ticks do not count. */
 function allStored(stage, contender) {
   const stored = async () => Number((await stage.query('select sum(ticks) as n from daybook.agent_state'))[0].n);
   const measure = async (seconds) => {
