@@ -92,7 +92,7 @@ static const struct field validate_fields[] = {
     END_FIELDS,
 };
 static const struct field retire_fields[] = {
-    ID, AT, L(FROM_BODY, KIND_TEXT, reason, .required = true, .min = 1, .max = 500), END_FIELDS,
+    ID, L(FROM_BODY, KIND_TEXT, reason, .required = true, .min = 1, .max = 500), AT, END_FIELDS,
 };
 static const struct field supersede_fields[] = { ID, REASON, AT, L(FROM_BODY, KIND_UUID, by, .required = true), END_FIELDS };
 static const struct field merge_fields[] = {

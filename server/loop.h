@@ -52,10 +52,10 @@ struct loop {
     struct db *db;
     struct auth *auth;
     struct metrics *metrics;
-    struct remote *remote;            /* NULL: no model and no endpoint are configured */
-    struct llm *llm;                  /* NULL: no model is configured */
-    struct remote_embedder *embedder; /* NULL: the built-in embedder is used */
-    struct worker *worker;            /* NULL: the service stops */
+    struct remote *remote;             /* NULL: no model and no endpoint are configured */
+    struct llm *llm;                   /* NULL: no model is configured */
+    struct remote_embedder *embedder;  /* NULL: the built-in embedder is used */
+    struct worker *worker;             /* NULL: the service stops */
     struct embed_worker *embed_worker; /* NULL: the remote endpoint is used */
 };
 

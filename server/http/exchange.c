@@ -47,7 +47,7 @@ static const struct {
                           .works = true,
                           .polled = true,
                           .clock = CLOCK_WORK,
-                          .next = TO(SUSPENDED) | TO(ANSWERED) | TO(GONE) },
+                          .next = TO(SUSPENDED) | TO(ANSWERED) | TO(CLOSED) | TO(GONE) },
     [EXCHANGE_SUSPENDED] = { .listed = true,
                              .works = true,
                              .suspended = true,

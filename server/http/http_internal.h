@@ -14,14 +14,14 @@ struct http {
     struct MHD_Daemon *mhd;
     struct watch watch;
     struct exchange *first;
-    int in_flight;       /* being read, worked on or sent */
-    int working;         /* being worked on; compared with max_in_flight. Slow clients do not count */
-    int polled;          /* exchanges in EXCHANGE_POLLED */
-    bool draining;       /* new requests are rejected */
-    bool abandoned;      /* running requests must end */
-    bool run_needed;     /* the daemon must run in this turn */
-    int64_t ran_us;      /* time of the daemon's last run */
-    int64_t begun;       /* requests since the start */
+    int in_flight;   /* being read, worked on or sent */
+    int working;     /* being worked on; compared with max_in_flight. Slow clients do not count */
+    int polled;      /* exchanges in EXCHANGE_POLLED */
+    bool draining;   /* new requests are rejected */
+    bool abandoned;  /* running requests must end */
+    bool run_needed; /* the daemon must run in this turn */
+    int64_t ran_us;  /* time of the daemon's last run */
+    int64_t begun;   /* requests since the start */
 };
 
 /* exchange.c */
