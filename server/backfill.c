@@ -28,7 +28,7 @@
 enum {
     BATCH = 16,          /* texts that are embedded and stored at once */
     BATCHES = 4,         /* of an owner, before it is another's turn */
-    MOST_YIELDS = 10,    /* pauses for requests before each batch */
+    MOST_YIELDS = 100,   /* pauses for requests before each batch: a second under steady load */
     MOST_REFUSED = 1024, /* texts that are known to be refused */
     MOST_ASKED = 64, /* recalls whose situations are asked for; what is beyond, the next recall asks for */
     MOST_COUNTED = 100000,
@@ -97,6 +97,7 @@ struct backfill {
     struct timer timer;
     enum ends ends;
     int64_t retry_us; /* 0: nothing has failed */
+    int64_t requests; /* that had arrived at the last look */
 
     struct refused refused[MOST_REFUSED]; /* the oldest first */
     size_t refused_count;
@@ -209,10 +210,19 @@ static enum err pause_for(struct backfill *b, int64_t us, enum ends ends)
     return task_wait(&b->task, &b->pause);
 }
 
+/* A client that sends one request after the other is seen by its count, though it may wait for none now. */
+static bool is_busy(struct backfill *b)
+{
+    const int64_t requests = http_requests(b->loop->http);
+    const bool busy = http_working(b->loop->http) || requests != b->requests;
+    b->requests = requests;
+    return busy;
+}
+
 /* Requests go first, for a while. */
 static enum err yield_to_requests(struct backfill *b)
 {
-    for (int i = 0; i < MOST_YIELDS && http_working(b->loop->http); i++)
+    for (int i = 0; i < MOST_YIELDS && is_busy(b); i++)
         TRY(pause_for(b, YIELD_US, BY_TIME));
     return b->stopping ? ERR_SHUTTING_DOWN : OK;
 }

@@ -364,6 +364,11 @@ int http_working(const struct http *h)
     return h->working;
 }
 
+int64_t http_requests(const struct http *h)
+{
+    return h->begun;
+}
+
 void http_abandon(struct http *h)
 {
     h->abandoned = true;

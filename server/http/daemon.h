@@ -18,6 +18,8 @@ void http_drain(struct http *h);
 int http_in_flight(const struct http *h);
 /* Requests that are being worked on. */
 int http_working(const struct http *h);
+/* Requests since the start. */
+int64_t http_requests(const struct http *h);
 /* Cancels all tasks with ERR_SHUTTING_DOWN. Run one more turn to send the replies, then close. */
 void http_abandon(struct http *h);
 /* Closes all connections. Coroutines that wait for the database end when the database is closed; call
