@@ -1,9 +1,9 @@
-/* The vectors that are pending, made in the background by one job of the process.
+/* Embeds pending entries and situations in one background job per process.
  *
- * The job goes from owner to owner and gives each a few batches at a time, so that nobody waits behind a
- * large upload of another. It holds no connection while it embeds, and lets requests go first, but never for
- * longer than MOST_YIELDS pauses. What fails is tried again after a pause that doubles; a text that the
- * embedder refuses is left out for REFUSED_US and holds up nothing else. */
+ * The job serves owners in turn, a few batches each, so that a large upload does not block other owners. It
+ * holds no connection while it embeds. Before each batch it yields to requests, at most MAX_YIELDS times. A
+ * failure is retried after a delay that doubles. A text that the embedder rejects is skipped for REFUSED_US
+ * and blocks nothing else. */
 #include "server/backfill.h"
 
 #include <errno.h>
@@ -26,22 +26,22 @@
 #include "server/metrics.h"
 
 enum {
-    BATCH = 16,          /* texts that are embedded and stored at once */
-    BATCHES = 4,         /* of an owner, before it is another's turn */
-    MOST_YIELDS = 100,   /* pauses for requests before each batch: a second under steady load */
-    MOST_REFUSED = 1024, /* texts that are known to be refused */
-    MOST_ASKED = 64, /* recalls whose situations are asked for; what is beyond, the next recall asks for */
-    MOST_COUNTED = 100000,
+    BATCH = 16,         /* texts that are embedded and stored at once */
+    BATCHES = 4,        /* per owner and turn */
+    MAX_YIELDS = 100,   /* pauses of YIELD_US before a batch while requests arrive */
+    MAX_REFUSED = 1024, /* rejected texts that are remembered */
+    MAX_ASKED = 64,     /* queued requests of recalls; beyond that, the next recall asks again */
+    MAX_COUNTED = 100000,
 };
 
-#define YIELD_US       (INT64_C(10) * 1000)
-#define COUNT_US       (INT64_C(10) * 1000 * 1000)  /* between two counts of a long run */
-#define LOOK_US        (INT64_C(600) * 1000 * 1000) /* what other instances have left is found at this pace */
-#define REFUSED_US     LOOK_US
+#define YIELD_US   (INT64_C(10) * 1000)
+#define COUNT_US   (INT64_C(10) * 1000 * 1000)  /* how often a long run counts what is pending */
+#define LOOK_US    (INT64_C(600) * 1000 * 1000) /* how often to look for what other instances left behind */
+#define REFUSED_US LOOK_US
 #define FIRST_RETRY_US (INT64_C(250) * 1000)
-#define MOST_RETRY_US  (INT64_C(30) * 1000 * 1000)
+#define MAX_RETRY_US   (INT64_C(30) * 1000 * 1000)
 
-/* What the statements take. */
+/* Parameters of the statements in db/backfill.sql. */
 struct params {
     const char *after, *situations, *model, *vectors, *id, *skill_id, *version;
     struct texts skipped;
@@ -68,7 +68,7 @@ QUERY(situations, BACKFILL_SITUATIONS, param_fields, READS(waiting));
 QUERY(situations_asked, BACKFILL_SITUATIONS_ASKED, param_fields, READS(waiting));
 QUERY(situations_store, SITUATIONS_STORE, param_fields);
 
-/* What has vectors: how the next rows are found, and how their vectors are stored. */
+/* One kind of thing to embed: the query for pending rows, and the query that stores their vectors. */
 struct source {
     const struct query *pending, *store;
 };
@@ -99,7 +99,7 @@ struct backfill {
     int64_t retry_us; /* 0: nothing has failed */
     int64_t requests; /* that had arrived at the last look */
 
-    struct refused refused[MOST_REFUSED]; /* the oldest first */
+    struct refused refused[MAX_REFUSED]; /* the oldest first */
     size_t refused_count;
     int64_t counted_us;                   /* when the pending were counted; 0: not in this run */
     int64_t embedded, left_out, begun_us; /* of this run */
@@ -109,7 +109,7 @@ struct backfill {
     atomic_bool found, works;
     pthread_mutex_t lock;
     struct arena asked_arena; /* the rest: under the lock */
-    struct backfill_situations asked[MOST_ASKED];
+    struct backfill_situations asked[MAX_ASKED];
     size_t asked_count;
 };
 
@@ -153,7 +153,7 @@ void backfill_ask(const struct backfill_situations *s)
     if (!b)
         return;
     pthread_mutex_lock(&b->lock);
-    if (!b->situations && b->asked_count < MOST_ASKED && !is_asked(b, s))
+    if (!b->situations && b->asked_count < MAX_ASKED && !is_asked(b, s))
         b->asked[b->asked_count++] = (struct backfill_situations){
             .owner = arena_text(&b->asked_arena, s->owner),
             .skill_id = arena_text(&b->asked_arena, s->skill_id),
@@ -210,7 +210,7 @@ static enum err pause_for(struct backfill *b, int64_t us, enum ends ends)
     return task_wait(&b->task, &b->pause);
 }
 
-/* A client that sends one request after the other is seen by its count, though it may wait for none now. */
+/* Counting requests also detects a client that sends one after another, when none is in work right now. */
 static bool is_busy(struct backfill *b)
 {
     const int64_t requests = http_requests(b->loop->http);
@@ -219,10 +219,10 @@ static bool is_busy(struct backfill *b)
     return busy;
 }
 
-/* Requests go first, for a while. */
+/* Waits while requests arrive, for MAX_YIELDS pauses at most. */
 static enum err yield_to_requests(struct backfill *b)
 {
-    for (int i = 0; i < MOST_YIELDS && is_busy(b); i++)
+    for (int i = 0; i < MAX_YIELDS && is_busy(b); i++)
         TRY(pause_for(b, YIELD_US, BY_TIME));
     return b->stopping ? ERR_SHUTTING_DOWN : OK;
 }
@@ -243,7 +243,7 @@ static uint64_t owner_hash(const struct backfill *b)
     return hash_bytes(b->task.owner, strlen(b->task.owner), HASH_SEED);
 }
 
-/* Those of the present owner. */
+/* Rejected texts of the current owner. */
 static struct texts refused_ids(const struct backfill *b, struct arena *arena)
 {
     struct texts ids = { 0, arena_alloc(arena, (b->refused_count + 1) * sizeof *ids.items) };
@@ -257,7 +257,7 @@ static struct texts refused_ids(const struct backfill *b, struct arena *arena)
 static void remember_refused(struct backfill *b, const char *id)
 {
     b->left_out++;
-    if (b->refused_count == MOST_REFUSED)
+    if (b->refused_count == MAX_REFUSED)
         return;
     struct refused *r = &b->refused[b->refused_count++];
     r->owner = owner_hash(b);
@@ -270,7 +270,6 @@ static void remember_refused(struct backfill *b, const char *id)
 static const char *vectors_json(struct backfill *b, struct arena *arena, const struct rows *r,
                                 const float *vectors, size_t dim, int64_t *refused)
 {
-    const size_t width = (size_t)vector_column(dim);
     struct buf out = { .arena = arena };
     buf_char(&out, '[');
     for (int row = 0; row < rows_count(r); row++) {
@@ -282,9 +281,7 @@ static const char *vectors_json(struct backfill *b, struct arena *arena, const s
             continue;
         }
         task_breathe(&b->task); /* a vector of 4,000 numbers takes a millisecond */
-        buf_fmt(&out, "%s{\"id\":\"%s\",\"width\":%zu,\"vector\":\"", out.len > 1 ? "," : "", id, width);
-        vector_text(&out, v, dim, width);
-        buf_text(&out, "\"}");
+        vector_record(&out, id, v, dim);
     }
     buf_char(&out, ']');
     return buf_string(&out);
@@ -299,8 +296,8 @@ static enum err fill_batch(struct backfill *b, const struct source *source, stru
     forget_refused(b);
     *more = false;
     p->skipped = refused_ids(b, arena);
-    if (b->refused_count == MOST_REFUSED && p->skipped.count)
-        return OK; /* too many of this owner's are refused: the rest follows when some may be tried again */
+    if (b->refused_count == MAX_REFUSED && p->skipped.count)
+        return OK; /* the list is full: continue with this owner when entries expire */
     p->limit = BATCH;
     p->model = own.model;
     p->dim = (int64_t)own.dim;
@@ -318,7 +315,7 @@ static enum err fill_batch(struct backfill *b, const struct source *source, stru
     b->embedded += rows_count(stored);
     metrics_backfill(b->loop->metrics, BACKFILL_EMBEDDED, rows_count(stored));
     metrics_backfill(b->loop->metrics, BACKFILL_REFUSED, refused);
-    *more = count == BATCH && (rows_count(stored) || b->refused_count < MOST_REFUSED);
+    *more = count == BATCH && (rows_count(stored) || b->refused_count < MAX_REFUSED);
     return OK;
 }
 
@@ -328,7 +325,7 @@ static void use_arena(struct backfill *b, struct arena *arena)
     b->problem = (struct problem){ .arena = arena };
 }
 
-/* Up to BATCHES of them; *more is set when there are others. */
+/* Embeds up to BATCHES batches. Sets *more if rows are left. */
 static enum err fill(struct backfill *b, const struct source *source, struct params *p, bool *more)
 {
     bool others = true;
@@ -348,13 +345,13 @@ static enum err fill(struct backfill *b, const struct source *source, struct par
 
 /* ---- all owners, once ---- */
 
-/* A failure that the next owner would meet too. */
+/* Whether the next owner would fail the same way. */
 static bool concerns_all(enum err err)
 {
     return err == ERR_SHUTTING_DOWN || err == ERR_EMBEDDER_UNAVAILABLE || err == ERR_DATABASE_UNAVAILABLE;
 }
 
-/* Another failure is that of one owner's rows: the others go on, and it is reported at the end. */
+/* A failure of one owner's rows does not stop the other owners. It is reported at the end of the run. */
 static enum err note_failure(enum err err, enum err *failed)
 {
     if (err != OK && concerns_all(err))
@@ -366,7 +363,7 @@ static enum err note_failure(enum err err, enum err *failed)
 
 static enum err count(struct backfill *b, struct arena *arena, bool now)
 {
-    struct params p = { .situations = b->situations ? "true" : "false", .most = MOST_COUNTED };
+    struct params p = { .situations = b->situations ? "true" : "false", .most = MAX_COUNTED };
     struct rows *r;
     if (!now && b->counted_us && b->loop->now_us - b->counted_us < COUNT_US)
         return OK;
@@ -395,10 +392,10 @@ static size_t take_asked(struct backfill *b, struct arena *arena, struct backfil
     return n;
 }
 
-/* What does not get its turn is asked for again: nobody else remembers it. */
+/* Queues requests again that could not be finished: they are stored nowhere else. */
 static enum err fill_asked(struct backfill *b, struct arena *arena, bool *more, enum err *failed)
 {
-    struct backfill_situations asked[MOST_ASKED];
+    struct backfill_situations asked[MAX_ASKED];
     const size_t n = take_asked(b, arena, asked);
     enum err err = OK;
     for (size_t i = 0; i < n; i++) {
@@ -463,14 +460,14 @@ static void report(struct backfill *b, enum err err)
         log_event(LOG_INFO, "backfill", "embedded=%lld refused=%lld ms=%lld", (long long)b->embedded,
                   (long long)b->left_out, (long long)(loop_clock_us() - b->begun_us) / 1000);
     if (err != OK && !b->retry_us) /* once, not at each retry */
-        log_event(LOG_WARN, "backfill_paused", "why=%s; what is pending is tried again until it succeeds",
+        log_event(LOG_WARN, "backfill_paused", "why=%s; pending vectors are retried until this succeeds",
                   err_code(err));
     if (err == OK && b->retry_us)
-        log_event(LOG_INFO, "backfill_resumed", "nothing is left behind by the failure before");
+        log_event(LOG_INFO, "backfill_resumed", "pending vectors are up to date again");
     b->embedded = b->left_out = b->counted_us = 0;
 }
 
-/* Until nothing is pending, or something fails. */
+/* Runs until nothing is pending or something fails. */
 static enum err work(struct backfill *b)
 {
     bool more = true;
@@ -492,7 +489,7 @@ static enum err wait_for_work(struct backfill *b, enum err err)
     metrics_backfill(b->loop->metrics, BACKFILL_FAILED, 1);
     atomic_store(&b->works, false); /* what worked before the failure says nothing */
     const int64_t twice = b->retry_us ? 2 * b->retry_us : FIRST_RETRY_US;
-    b->retry_us = twice < MOST_RETRY_US ? twice : MOST_RETRY_US;
+    b->retry_us = twice < MAX_RETRY_US ? twice : MAX_RETRY_US;
     return pause_for(b, b->retry_us, BY_EMBEDDER);
 }
 

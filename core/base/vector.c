@@ -34,3 +34,11 @@ void vector_text(struct buf *out, const float *v, size_t dim, size_t column)
         buf_add(out, ",0", 2);
     buf_char(out, ']');
 }
+
+void vector_record(struct buf *list, const char *id, const float *v, size_t dim)
+{
+    const size_t width = (size_t)vector_column(dim);
+    buf_fmt(list, "%s{\"id\":\"%s\",\"width\":%zu,\"vector\":\"", list->len > 1 ? "," : "", id, width);
+    vector_text(list, v, dim, width);
+    buf_text(list, "\"}");
+}

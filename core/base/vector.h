@@ -17,4 +17,7 @@ int vector_column(size_t dim);
 /* "[0.1,0.2,0,0]": the text that pgvector reads, padded with zeros to the dimension of the column. */
 void vector_text(struct buf *out, const float *v, size_t dim, size_t column);
 
+/* Appends {id, width, vector} to a JSON list that is open, "[" or longer: how statements take new vectors. */
+void vector_record(struct buf *list, const char *id, const float *v, size_t dim);
+
 #endif

@@ -102,12 +102,12 @@ struct progress {
     char at[64], id[64]; /* the last one that was tried */
 };
 
-/* How many have none. */
+/* Puts the new vectors into in->vectors. Returns how many texts were rejected. */
 static int set_vectors(struct arena *arena, struct embeddings_in *in, const struct column *id,
                        const struct rows *r, const float *vectors)
 {
     int refused = 0;
-    const size_t dim = (size_t)in->dim, width = (size_t)vector_column(dim);
+    const size_t dim = (size_t)in->dim;
     struct buf out = { .arena = arena };
     buf_char(&out, '[');
     for (int row = 0; row < rows_count(r); row++) {
@@ -115,10 +115,7 @@ static int set_vectors(struct arena *arena, struct embeddings_in *in, const stru
             refused++;
             continue;
         }
-        buf_fmt(&out, "%s{\"id\":\"%s\",\"width\":%zu,\"vector\":\"", out.len > 1 ? "," : "",
-                row_text(r, row, id), width);
-        vector_text(&out, vectors + (size_t)row * dim, dim, width);
-        buf_text(&out, "\"}");
+        vector_record(&out, row_text(r, row, id), vectors + (size_t)row * dim, dim);
     }
     buf_char(&out, ']');
     in->vectors = buf_string(&out);
