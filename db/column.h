@@ -1,7 +1,7 @@
 /* The columns that C code reads from rows, as handles that the compiler checks.
  *
  *     COLUMNS(block, id, takeaway, total);
- *     ... row_text(r, 0, &block.takeaway) ...
+ *     ... rows_text(r, 0, &block.takeaway) ...
  *
  * A handle is an address inside its set. At start, the service looks up the position of every column of a
  * set in the result of each statement that uses it (server/dispatch/query.h). */

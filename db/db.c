@@ -218,3 +218,19 @@ bool db_task_end(struct task *t)
     tx_end(t);
     return true;
 }
+
+void db_stats(const struct db *db, struct db_stats *out)
+{
+    *out = (struct db_stats){ .reconnects = (int64_t)db->reconnects, .lost = (int64_t)db->lost_ops };
+    const struct {
+        const struct conn *conns;
+        int count;
+    } lanes[LANES] = { { &db->read, 1 }, { db->write, db->write_count }, { db->slow, db->slow_count } };
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < lanes[lane].count; i++) {
+            out->ready[lane] += lanes[lane].conns[i].state == CONN_READY;
+            out->in_flight[lane] += lanes[lane].conns[i].in_flight + lanes[lane].conns[i].queued;
+        }
+    for (const struct lease *l = db->waiting; l; l = l->next)
+        out->waiting++;
+}

@@ -19,6 +19,17 @@ void db_flush(struct db *db);
 /* True when reads and writes can be served. */
 bool db_ready(const struct db *db);
 
+enum { LANES = LANE_SLOW + 1 };
+
+struct db_stats {
+    int64_t ready[LANES];     /* connections that can be used */
+    int64_t in_flight[LANES]; /* statements sent or queued, and not answered */
+    int64_t waiting;          /* requests waiting for a slow connection */
+    int64_t reconnects, lost; /* since the start */
+};
+/* For the metrics page. */
+void db_stats(const struct db *db, struct db_stats *out);
+
 /* ---- statements ---- */
 
 /* Runs a statement and waits for its rows. Only in a coroutine. The rows live as long as `arena` (NULL: the
@@ -57,12 +68,12 @@ int rows_count(const struct rows *r);
 /* Sets the column positions of these rows. Must come before any read by handle. */
 void rows_bind(struct rows *r, const struct column_map *map);
 /* The value as text, NULL for null. Aborts the process if the handle is not of the set bound to the rows. */
-const char *row_text(const struct rows *r, int row, const struct column *column);
-size_t row_bytes(const struct rows *r, int row, const struct column *column); /* length of the value */
+const char *rows_text(const struct rows *r, int row, const struct column *column);
+size_t rows_bytes(const struct rows *r, int row, const struct column *column); /* length of the value */
 /* The cursor of the page after this row, from the columns _cursor_1 and _cursor_2. */
-void row_cursor(const struct rows *r, int row, struct arena *arena, struct cursor_values *values);
+void rows_cursor(const struct rows *r, int row, struct arena *arena, struct cursor_values *values);
 /* A timestamp in the format of responses, without quotes. */
-const char *row_time(const struct rows *r, int row, const struct column *column, struct arena *arena);
+const char *rows_time(const struct rows *r, int row, const struct column *column, struct arena *arena);
 /* The row as a JSON object; columns whose name starts with '_' are left out. */
 void rows_json(struct buf *out, const struct rows *r, int row);
 /* The row as a line of CSV (core/base/csv.h), with null as an empty cell; and the header line. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "db/db.h"
-#include "db/stats.h"
 #include "server/config.h"
 
 enum {
@@ -239,20 +238,4 @@ void lanes_release(struct db *db, struct conn *conn)
     }
     conn->busy = conn->poisoned = false;
     lanes_slow_changed(db);
-}
-
-void db_stats(const struct db *db, struct db_stats *out)
-{
-    *out = (struct db_stats){ .reconnects = (int64_t)db->reconnects, .lost = (int64_t)db->lost_ops };
-    const struct {
-        const struct conn *conns;
-        int count;
-    } lanes[LANES] = { { &db->read, 1 }, { db->write, db->write_count }, { db->slow, db->slow_count } };
-    for (int lane = 0; lane < LANES; lane++)
-        for (int i = 0; i < lanes[lane].count; i++) {
-            out->ready[lane] += lanes[lane].conns[i].state == CONN_READY;
-            out->in_flight[lane] += lanes[lane].conns[i].in_flight + lanes[lane].conns[i].queued;
-        }
-    for (const struct lease *l = db->waiting; l; l = l->next)
-        out->waiting++;
 }

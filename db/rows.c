@@ -68,17 +68,17 @@ static const char *text_at(const struct rows *r, int row, int col)
     return PQgetisnull(r->result, row, col) ? NULL : PQgetvalue(r->result, row, col);
 }
 
-const char *row_text(const struct rows *r, int row, const struct column *column)
+const char *rows_text(const struct rows *r, int row, const struct column *column)
 {
     return text_at(r, row, column_at(r, column));
 }
 
-size_t row_bytes(const struct rows *r, int row, const struct column *column)
+size_t rows_bytes(const struct rows *r, int row, const struct column *column)
 {
     return (size_t)PQgetlength(r->result, r->first + row, column_at(r, column));
 }
 
-void row_cursor(const struct rows *r, int row, struct arena *arena, struct cursor_values *values)
+void rows_cursor(const struct rows *r, int row, struct arena *arena, struct cursor_values *values)
 {
     values->count = 2;
     for (int i = 0; i < 2; i++)
@@ -252,10 +252,10 @@ void rows_csv(struct buf *out, const struct rows *r, int row)
     buf_text(out, "\r\n");
 }
 
-const char *row_time(const struct rows *r, int row, const struct column *column, struct arena *arena)
+const char *rows_time(const struct rows *r, int row, const struct column *column, struct arena *arena)
 {
     struct buf out = { .arena = arena };
-    const char *text = row_text(r, row, column);
+    const char *text = rows_text(r, row, column);
     put_time(&out, text, strlen(text));
     return arena_copy(arena, out.data + 1, out.len - 2);
 }

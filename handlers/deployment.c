@@ -58,7 +58,7 @@ QUERY(deployment_delete, DEPLOYMENT_DELETE, delete_fields, .missing = "deploymen
 static enum err created(struct call *c, const struct rows *r)
 {
     const struct deployment_in *in = c->in;
-    if (row_text(r, 0, &new.id))
+    if (rows_text(r, 0, &new.id))
         return reply_created(c, r, "/v1/deployments", &new.id);
     if (row_bool(r, 0, &new._skill_known))
         return problem_field(&c->problem, "version", FAULT_UNKNOWN_REFERENCE, "%s has no version %s",

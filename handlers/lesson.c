@@ -173,7 +173,7 @@ enum err lesson_store(struct call *c, const struct lesson_new *lesson, struct ro
 static bool is_among(const struct rows *r, const char *id)
 {
     for (int i = 0; i < rows_count(r); i++)
-        if (strcmp(row_text(r, i, &current.id), id) == 0)
+        if (strcmp(rows_text(r, i, &current.id), id) == 0)
             return true;
     return false;
 }
@@ -188,7 +188,7 @@ static enum err lock(struct call *c, struct lesson_in *in, enum lesson_status to
         if (!is_among(r, in->ids.items[i]))
             return problem_set(&c->problem, ERR_NOT_FOUND, "there is no lesson %s", in->ids.items[i]);
     for (int i = 0; i < rows_count(r); i++) {
-        const char *id = row_text(r, i, &current.id), *name = row_text(r, i, &current.status);
+        const char *id = rows_text(r, i, &current.id), *name = rows_text(r, i, &current.status);
         enum lesson_status from = LESSON_PROPOSED;
         if (!lesson_status_find(name, &from) || !lesson_may_become(from, to))
             return problem_set(&c->problem, ERR_INVALID_TRANSITION, "lesson %s is %s and cannot become %s",
@@ -277,7 +277,7 @@ static enum err merge_tx(struct call *c, void *arg)
     in->superseded_by = in->into;
     in->to_status = lesson_status_names[LESSON_SUPERSEDED];
     TRY(query_rows(c, &lesson_change, in, NULL, &merged));
-    struct buf *out = reply_json(c, 200);
+    struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"lesson\":");
     rows_json(out, into, 0);
     buf_text(out, ",\"merged\":[");
@@ -311,19 +311,19 @@ static enum err block(struct call *c, const struct rows *r)
     size_t count = (size_t)rows_count(r);
     const char **takeaways = arena_alloc(&c->arena, (count + 1) * sizeof *takeaways);
     for (size_t i = 0; i < count; i++)
-        takeaways[i] = row_text(r, (int)i, &lesson_used.takeaway);
+        takeaways[i] = rows_text(r, (int)i, &lesson_used.takeaway);
     size_t total = count ? (size_t)row_int(r, 0, &lesson_used.total, 0) : 0;
     struct buf text = { .arena = &c->arena };
     struct lesson_block b = lesson_block_render(&text, takeaways, count, (size_t)in->max_tokens);
     if (call_prefers(c, "text/plain"))
-        return reply_text(c, 200, "text/plain; charset=utf-8", buf_string(&text));
-    struct buf *out = reply_json(c, 200);
+        return call_reply_text(c, 200, "text/plain; charset=utf-8", buf_string(&text));
+    struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"text\":");
     buf_json_text(out, text.data, text.len);
     buf_fmt(out, ",\"tokens\":%zu,\"count\":%zu,\"omitted\":%zu,\"lesson_ids\":[", b.tokens, b.count,
             total - b.count);
     for (size_t i = b.count; i > 0; i--) /* in the order of the text: newest last */
-        buf_fmt(out, "%s\"%s\"", i < b.count ? "," : "", row_text(r, (int)i - 1, &lesson_used.id));
+        buf_fmt(out, "%s\"%s\"", i < b.count ? "," : "", rows_text(r, (int)i - 1, &lesson_used.id));
     buf_text(out, "]}");
     return OK;
 }
@@ -331,22 +331,22 @@ static enum err block(struct call *c, const struct rows *r)
 static void markdown(struct buf *out, const struct rows *r, int row)
 {
     const struct lesson_text text = {
-        .id = row_text(r, row, &exported.id),
-        .at = row_time(r, row, &exported.at, out->arena),
-        .takeaway = row_text(r, row, &exported.takeaway),
-        .context = row_text(r, row, &exported.context),
-        .outcome = row_text(r, row, &exported.outcome),
-        .tags = row_text(r, row, &exported._tags),
-        .evidence = row_text(r, row, &exported._evidence),
-        .status = row_text(r, row, &exported.status),
-        .status_at = row_time(r, row, &exported.status_at, out->arena),
-        .status_reason = row_text(r, row, &exported.status_reason),
-        .superseded_by = row_text(r, row, &exported.superseded_by),
-        .metric = row_text(r, row, &exported._metric),
-        .value = row_text(r, row, &exported._value),
-        .sample_size = row_text(r, row, &exported._sample_size),
-        .baseline = row_text(r, row, &exported._baseline),
-        .note = row_text(r, row, &exported._note),
+        .id = rows_text(r, row, &exported.id),
+        .at = rows_time(r, row, &exported.at, out->arena),
+        .takeaway = rows_text(r, row, &exported.takeaway),
+        .context = rows_text(r, row, &exported.context),
+        .outcome = rows_text(r, row, &exported.outcome),
+        .tags = rows_text(r, row, &exported._tags),
+        .evidence = rows_text(r, row, &exported._evidence),
+        .status = rows_text(r, row, &exported.status),
+        .status_at = rows_time(r, row, &exported.status_at, out->arena),
+        .status_reason = rows_text(r, row, &exported.status_reason),
+        .superseded_by = rows_text(r, row, &exported.superseded_by),
+        .metric = rows_text(r, row, &exported._metric),
+        .value = rows_text(r, row, &exported._value),
+        .sample_size = rows_text(r, row, &exported._sample_size),
+        .baseline = rows_text(r, row, &exported._baseline),
+        .note = rows_text(r, row, &exported._note),
     };
     lesson_markdown(out, &text);
 }
@@ -364,12 +364,12 @@ static enum err export_page(struct call *c, struct pages *p, const struct rows *
     const bool md = strcmp(in->format, "md") == 0;
     struct buf out = { .arena = step };
     if (!p->started)
-        TRY(stream_begin(c, md ? "text/markdown; charset=utf-8" : "application/x-ndjson"));
+        TRY(call_stream_begin(c, md ? "text/markdown; charset=utf-8" : "application/x-ndjson"));
     if (!p->started && md)
         buf_text(&out, "# Lessons\n\n");
     for (int row = 0; row < count; row++)
         (md ? markdown : jsonl)(&out, r, row);
-    return stream_write(c, out.data, out.len);
+    return call_stream_write(c, out.data, out.len);
 }
 
 static enum err export_all(struct call *c)
@@ -382,7 +382,7 @@ static enum err export_all(struct call *c)
 static void put_pair(struct buf *out, const struct rows *r, int row, const char *reason)
 {
     buf_fmt(out, "%s{\"a\":\"%s\",\"b\":\"%s\",\"score\":%s", out->data[out->len - 1] == '[' ? "" : ",",
-            row_text(r, row, &pair.a), row_text(r, row, &pair.b), row_text(r, row, &pair.score));
+            rows_text(r, row, &pair.a), rows_text(r, row, &pair.b), rows_text(r, row, &pair.score));
     if (reason) {
         buf_text(out, ",\"reason\":");
         buf_json_string(out, reason);
@@ -402,8 +402,8 @@ static enum err curate(struct call *c)
     buf_char(&conflicts, '[');
     int64_t duplicate_count = 0, conflict_count = 0;
     for (int i = 0; i < rows_count(pairs); i++) {
-        const char *reason = lesson_conflict(row_text(pairs, i, &pair.takeaway_a),
-                                             row_text(pairs, i, &pair.takeaway_b), &c->arena);
+        const char *reason = lesson_conflict(rows_text(pairs, i, &pair.takeaway_a),
+                                             rows_text(pairs, i, &pair.takeaway_b), &c->arena);
         if (reason && conflict_count++ < in->limit)
             put_pair(&conflicts, pairs, i, reason);
         else if (!reason && lesson_is_duplicate(row_double(pairs, i, &pair.score, 0)) &&
@@ -411,7 +411,7 @@ static enum err curate(struct call *c)
             put_pair(&duplicates, pairs, i, NULL);
     }
     int stale_count = rows_count(stale) > in->limit ? (int)in->limit : rows_count(stale);
-    struct buf *out = reply_json(c, 200);
+    struct buf *out = call_reply_json(c, 200);
     buf_fmt(out, "{\"duplicates\":%s],\"conflicts\":%s],\"stale\":[", buf_string(&duplicates),
             buf_string(&conflicts));
     for (int i = 0; i < stale_count; i++) {

@@ -8,33 +8,33 @@
 
 static enum err health_live(struct call *c)
 {
-    return reply_text(c, 200, "application/json", "{\"status\":\"ok\"}");
+    return call_reply_text(c, 200, "application/json", "{\"status\":\"ok\"}");
 }
 
 static enum err health_ready(struct call *c)
 {
     if (!db_ready(c->loop->db) || !auth_ready(c->loop->auth))
         return ERR_DATABASE_UNAVAILABLE;
-    return reply_text(c, 200, "application/json", "{\"status\":\"ready\"}");
+    return call_reply_text(c, 200, "application/json", "{\"status\":\"ready\"}");
 }
 
 static enum err version(struct call *c)
 {
-    return reply_text(c, 200, "application/json",
-                      "{\"name\":\"daybook\",\"version\":\"" DAYBOOK_VERSION "\",\"commit\":\"" DAYBOOK_COMMIT
-                      "\",\"api\":\"v1\"}");
+    return call_reply_text(c, 200, "application/json",
+                           "{\"name\":\"daybook\",\"version\":\"" DAYBOOK_VERSION
+                           "\",\"commit\":\"" DAYBOOK_COMMIT "\",\"api\":\"v1\"}");
 }
 
 static enum err metrics(struct call *c)
 {
-    metrics_page(reply_json(c, 200));
+    metrics_page(call_reply_json(c, 200));
     c->reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
     return OK;
 }
 
 static enum err asset(struct call *c, const char *content_type, const char *from, const char *to)
 {
-    buf_add(reply_json(c, 200), from, (size_t)(to - from));
+    buf_add(call_reply_json(c, 200), from, (size_t)(to - from));
     c->reply.content_type = content_type;
     return OK;
 }

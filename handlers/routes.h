@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_HANDLERS_ROUTES_H
 #define DAYBOOK_HANDLERS_ROUTES_H
 
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
 extern const struct route meta_routes[];
 extern const struct route lesson_routes[];

@@ -76,7 +76,7 @@ static enum err put_tx(struct call *c, void *arg)
     if (rows_count(r))
         return problem_set(&c->problem, ERR_VERSION_IN_USE,
                            "the deployment %s runs version %s of %s: give the change a version of its own",
-                           row_text(r, 0, &user.id), in->version, in->skill_id);
+                           rows_text(r, 0, &user.id), in->version, in->skill_id);
     return query_reply(c, 200, &version_replace, in);
 }
 

@@ -63,7 +63,7 @@ COLUMNS(waiting, id, text);
 QUERY(next_owner, BACKFILL_OWNER, param_fields, READS(next));
 QUERY(count_pending, BACKFILL_COUNT, param_fields, READS(counted));
 QUERY(episodes, BACKFILL_EPISODES, param_fields, READS(waiting));
-QUERY(episodes_store, BACKFILL_EPISODES_STORE, param_fields);
+QUERY(episodic_store, BACKFILL_EPISODES_STORE, param_fields);
 QUERY(situations, BACKFILL_SITUATIONS, param_fields, READS(waiting));
 QUERY(situations_asked, BACKFILL_SITUATIONS_ASKED, param_fields, READS(waiting));
 QUERY(situations_store, SITUATIONS_STORE, param_fields);
@@ -72,7 +72,7 @@ QUERY(situations_store, SITUATIONS_STORE, param_fields);
 struct source {
     const struct query *pending, *store;
 };
-static const struct source episode_source = { &episodes, &episodes_store };
+static const struct source episode_source = { &episodes, &episodic_store };
 static const struct source situation_source = { &situations, &situations_store };
 static const struct source asked_source = { &situations_asked, &situations_store };
 
@@ -213,8 +213,8 @@ static enum err pause_for(struct backfill *b, int64_t us, enum ends ends)
 /* Counting requests also detects a client that sends one after another, when none is in work right now. */
 static bool is_busy(struct backfill *b)
 {
-    const int64_t requests = http_requests(b->loop->http);
-    const bool busy = http_working(b->loop->http) || requests != b->requests;
+    const int64_t requests = daemon_requests(b->loop->http);
+    const bool busy = daemon_working(b->loop->http) || requests != b->requests;
     b->requests = requests;
     return busy;
 }
@@ -273,14 +273,14 @@ static const char *vectors_json(struct backfill *b, struct arena *arena, const s
     struct buf out = { .arena = arena };
     buf_char(&out, '[');
     for (int row = 0; row < rows_count(r); row++) {
-        const char *id = row_text(r, row, &waiting.id);
+        const char *id = rows_text(r, row, &waiting.id);
         const float *v = vectors + (size_t)row * dim;
         if (!embedder_took(v, dim)) {
             remember_refused(b, id);
             (*refused)++;
             continue;
         }
-        task_breathe(&b->task); /* a vector of 4,000 numbers takes a millisecond */
+        task_yield(&b->task); /* a vector of 4,000 numbers takes a millisecond */
         vector_record(&out, id, v, dim);
     }
     buf_char(&out, ']');
@@ -308,7 +308,7 @@ static enum err fill_batch(struct backfill *b, const struct source *source, stru
     const char **texts = arena_alloc(arena, count * sizeof *texts);
     float *vectors = arena_alloc(arena, count * own.dim * sizeof *vectors);
     for (size_t i = 0; i < count; i++)
-        texts[i] = row_text(r, (int)i, &waiting.text);
+        texts[i] = rows_text(r, (int)i, &waiting.text);
     TRY(embedder_embed(&b->task, texts, count, vectors));
     p->vectors = vectors_json(b, arena, r, vectors, own.dim, &refused);
     TRY(query_task_rows(&b->task, source->store, p, arena, &stored));
@@ -369,7 +369,8 @@ static enum err count(struct backfill *b, struct arena *arena, bool now)
         return OK;
     b->counted_us = b->loop->now_us;
     TRY(query_task_rows(&b->task, &count_pending, &p, arena, &r));
-    metrics_backfill(b->loop->metrics, BACKFILL_PENDING, strtoll(row_text(r, 0, &counted.pending), NULL, 10));
+    metrics_backfill(b->loop->metrics, BACKFILL_PENDING,
+                     strtoll(rows_text(r, 0, &counted.pending), NULL, 10));
     return OK;
 }
 
@@ -427,7 +428,7 @@ static enum err fill_owners(struct backfill *b, struct arena *arena, bool *more,
     struct rows *r;
     for (;;) {
         TRY(query_task_rows(&b->task, &next_owner, &p, arena, &r));
-        p.after = row_text(r, 0, &next.owner);
+        p.after = rows_text(r, 0, &next.owner);
         if (!p.after)
             return OK;
         TRY(count(b, arena, false));
@@ -461,7 +462,7 @@ static void report(struct backfill *b, enum err err)
                   (long long)b->left_out, (long long)(loop_clock_us() - b->begun_us) / 1000);
     if (err != OK && !b->retry_us) /* once, not at each retry */
         log_event(LOG_WARN, "backfill_paused", "why=%s; pending vectors are retried until this succeeds",
-                  err_code(err));
+                  problem_code(err));
     if (err == OK && b->retry_us)
         log_event(LOG_INFO, "backfill_resumed", "pending vectors are up to date again");
     b->embedded = b->left_out = b->counted_us = 0;
@@ -546,7 +547,7 @@ void backfill_stop(struct loop *loop)
     loop_timer_off(loop, &b->start);
     loop_watch(loop, &b->said, 0);
     while (b->running) {
-        task_breathe_end(&b->task);
+        task_resume_yielded(&b->task);
         if (b->running && !task_cancel(&b->task, ERR_SHUTTING_DOWN, true))
             break;
     }

@@ -3,7 +3,7 @@
 
 #include "server/config.h"
 #include "server/embed_worker.h"
-#include "server/remote/embedder.h"
+#include "server/remote/remote_embedder.h"
 
 struct embedder_space embedder_space(const struct loop *l)
 {

@@ -163,7 +163,7 @@ static enum exit_code command_serve(const struct config *config, struct words *w
     if (!url[0] && !embedded_pg_start(config->data, connections_needed(config), &url))
         return EXIT_FAILED;
     int code = EXIT_FAILED;
-    if (admin_migrate(url, &has_keys) && queries_ready(url))
+    if (admin_migrate(url, &has_keys) && query_check_start(url))
         code = serve(config, url, has_keys);
     embedded_pg_stop();
     return code == 0 ? EXIT_OK : EXIT_FAILED;

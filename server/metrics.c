@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "commit.gen.h"
-#include "db/stats.h"
+#include "db/db.h"
 #include "server/dispatch/route.h"
 #include "server/embed_worker.h"
 #include "server/http/clients.h"
@@ -179,7 +179,7 @@ void metrics_observe(struct metrics *m)
     set(&m->gauges.waiting, stats.waiting);
     set(&m->gauges.reconnects, stats.reconnects);
     set(&m->gauges.lost, stats.lost);
-    set(&m->gauges.requests, http_in_flight(m->loop->http));
+    set(&m->gauges.requests, daemon_in_flight(m->loop->http));
     struct embed_worker_stats embed = { 0 };
     if (m->loop->embed_worker)
         embed_worker_stats(m->loop->embed_worker, &embed);

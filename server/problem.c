@@ -62,31 +62,31 @@ enum err problem_field(struct problem *p, const char *field, enum fault fault, c
     return ERR_INVALID_FIELDS;
 }
 
-int err_status(enum err e)
+int problem_status(enum err e)
 {
     return errors[e].status;
 }
 
-const char *err_title(enum err e)
+const char *problem_title(enum err e)
 {
     return errors[e].title;
 }
 
-const char *err_code(enum err e)
+const char *problem_code(enum err e)
 {
     return err_codes[e];
 }
 
-const char *fault_code(enum fault f)
+const char *problem_fault_code(enum fault f)
 {
     return fault_codes[f];
 }
 
 void problem_json(struct buf *out, enum err e, const struct problem *p, const char *request_id)
 {
-    buf_fmt(out, "{\"type\":\"urn:daybook:error:%s\",\"title\":", err_code(e));
+    buf_fmt(out, "{\"type\":\"urn:daybook:error:%s\",\"title\":", problem_code(e));
     buf_json_string(out, errors[e].title);
-    buf_fmt(out, ",\"status\":%d,\"code\":\"%s\",\"detail\":", errors[e].status, err_code(e));
+    buf_fmt(out, ",\"status\":%d,\"code\":\"%s\",\"detail\":", errors[e].status, problem_code(e));
     if (!p->detail && p->first)
         buf_fmt(out, "\"%d field%s not valid\"", p->count, p->count == 1 ? " is" : "s are");
     else
@@ -98,7 +98,7 @@ void problem_json(struct buf *out, enum err e, const struct problem *p, const ch
         for (const struct bad_field *bad = p->first; bad; bad = bad->next) {
             buf_text(out, bad == p->first ? "{\"field\":" : ",{\"field\":");
             buf_json_string(out, bad->field);
-            buf_fmt(out, ",\"code\":\"%s\",\"detail\":", fault_code(bad->fault));
+            buf_fmt(out, ",\"code\":\"%s\",\"detail\":", problem_fault_code(bad->fault));
             buf_json_string(out, bad->detail);
             buf_char(out, '}');
         }

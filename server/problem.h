@@ -56,10 +56,10 @@ enum err problem_set(struct problem *p, enum err e, const char *fmt, ...)
 enum err problem_field(struct problem *p, const char *field, enum fault fault, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-int err_status(enum err e);
-const char *err_title(enum err e);
-const char *err_code(enum err e);     /* "not_found" */
-const char *fault_code(enum fault f); /* "too_long" */
+int problem_status(enum err e);
+const char *problem_title(enum err e);
+const char *problem_code(enum err e);         /* "not_found" */
+const char *problem_fault_code(enum fault f); /* "too_long" */
 
 /* The whole application/problem+json document. */
 void problem_json(struct buf *out, enum err e, const struct problem *p, const char *request_id);

@@ -32,7 +32,7 @@
 #include "server/log.h"
 #include "server/loop.h"
 #include "server/metrics.h"
-#include "server/remote/embedder.h"
+#include "server/remote/remote_embedder.h"
 #include "server/remote/llm.h"
 #include "server/remote/remote.h"
 #include "server/remote/remote_check.h"
@@ -160,9 +160,9 @@ static void on_stop(struct watch *w, uint32_t events)
 
 static void turn(struct loop *l, int64_t max_us)
 {
-    int64_t wait = http_wait_us(l->http);
+    int64_t wait = daemon_wait_us(l->http);
     loop_turn(l, wait < 0 || (max_us >= 0 && max_us < wait) ? max_us : wait);
-    http_run(l->http);
+    daemon_run(l->http);
     db_flush(l->db);
     metrics_observe(l->metrics);
     log_flush();
@@ -170,16 +170,16 @@ static void turn(struct loop *l, int64_t max_us)
 
 static void drain(struct loop *l)
 {
-    http_drain(l->http);
+    daemon_drain(l->http);
     int64_t until = l->now_us + l->config->stop_timeout_ms * 1000;
-    while (http_in_flight(l->http) && l->now_us < until)
+    while (daemon_in_flight(l->http) && l->now_us < until)
         turn(l, 50 * 1000);
-    if (!http_in_flight(l->http))
+    if (!daemon_in_flight(l->http))
         return;
     log_event(LOG_WARN, "stop", "%d requests did not finish before the stop time-out",
-              http_in_flight(l->http));
-    http_abandon(l->http);
-    for (int i = 0; i < 20 && http_in_flight(l->http); i++)
+              daemon_in_flight(l->http));
+    daemon_abandon(l->http);
+    for (int i = 0; i < 20 && daemon_in_flight(l->http); i++)
         turn(l, 10 * 1000);
 }
 
@@ -188,12 +188,13 @@ static bool remotes_open(struct loop *l)
 {
     l->llm = llm_open(l);
     l->embedder = remote_embedder_open(l);
-    if (remote_is_configured(l->config))
+    if (remote_check_configured(l->config))
         l->remote = remote_open(l);
     l->worker = worker_open(l);
     if (l->worker && !l->embedder)
         l->embed_worker = embed_worker_open(l);
-    return l->worker && (l->remote || !remote_is_configured(l->config)) && (l->embed_worker || l->embedder);
+    return l->worker && (l->remote || !remote_check_configured(l->config)) &&
+           (l->embed_worker || l->embedder);
 }
 
 /* Cancels all waits for them; no new ones can start. */
@@ -229,12 +230,12 @@ static void *work(void *arg)
     }
     backfill_stop(l);
     drain(l);
-    http_stop(l->http);
+    daemon_stop(l->http);
     remotes_stop(l);
     db_close(l->db); /* cancels all waits for the database: calls, and the key load of auth */
     auth_close(l->auth);
     remotes_close(l);
-    http_close(l->http);
+    daemon_close(l->http);
     coro_release_spares();
     arena_thread_end();
     log_flush();
@@ -252,7 +253,7 @@ static bool loop_thread_open(struct loop_thread *w, int index, const struct conf
     w->loop.metrics = metrics_open(&w->loop);
     w->loop.db = db_open(&w->loop, w->database_url);
     w->loop.auth = auth_open(&w->loop);
-    w->loop.http = http_open(&w->loop, w->listen_fd, &dispatch_app);
+    w->loop.http = daemon_open(&w->loop, w->listen_fd, &dispatch_app);
     return w->loop.http && remotes_open(&w->loop) && (index > 0 || backfill_open(&w->loop));
 }
 
@@ -322,7 +323,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     char url[64];
     if (!listen_all(config, has_keys, threads, count, url))
         return 1;
-    if (remote_is_configured(config) && !remote_setup()) {
+    if (remote_check_configured(config) && !remote_setup()) {
         fprintf(stderr, "daybookd: libcurl cannot start\n");
         return 1;
     }
@@ -354,7 +355,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     }
     backfill_close();
     metrics_close();
-    if (remote_is_configured(config))
+    if (remote_check_configured(config))
         remote_teardown();
     log_event(LOG_INFO, "stopped", "all requests are finished");
     log_flush();

@@ -82,7 +82,7 @@ static bool yield_give_up(struct task_wait *w, enum err *why, bool even_writes)
     return false;
 }
 
-void task_breathe(struct task *t)
+void task_yield(struct task *t)
 {
     if (loop_clock_us() - t->loop->now_us < TURN_US)
         return;
@@ -93,7 +93,7 @@ void task_breathe(struct task *t)
     loop_timer_off(t->loop, &b.timer);
 }
 
-void task_breathe_end(struct task *t)
+void task_resume_yielded(struct task *t)
 {
     if (t->wait && t->wait->give_up == yield_give_up)
         task_wake(t->wait, OK);

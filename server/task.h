@@ -56,8 +56,8 @@ bool task_cancel(struct task *t, enum err why, bool even_writes);
 void task_forget(struct task *t);
 
 /* Yields to the loop if this turn has lasted long. For work that does not wait otherwise. */
-void task_breathe(struct task *t);
+void task_yield(struct task *t);
 /* Resumes a task that yielded, because the loop may not turn again. */
-void task_breathe_end(struct task *t);
+void task_resume_yielded(struct task *t);
 
 #endif

@@ -27,7 +27,7 @@ _Static_assert(sizeof section_bytes / sizeof *section_bytes == EMBED_SECTIONS, "
 static const struct {
     enum embed_section section;
     uint32_t bytes;
-} row_bytes[] = {
+} rows_bytes[] = {
     { SECTION_SYMBOLS, 4 },     { SECTION_NODES, sizeof(struct embed_node) },
     { SECTION_PIECE_FORMS, 8 }, { SECTION_PIECE_POOL, 4 },
     { SECTION_COMPOSED, 12 },   { SECTION_WORD_FORMS, 8 },
@@ -68,8 +68,8 @@ static bool sections_are_inside(const unsigned char *b, size_t len, struct embed
         e->section[i] = b + offset;
         e->bytes[i] = bytes;
     }
-    for (size_t i = 0; i < sizeof row_bytes / sizeof *row_bytes; i++)
-        if (e->bytes[row_bytes[i].section] % row_bytes[i].bytes)
+    for (size_t i = 0; i < sizeof rows_bytes / sizeof *rows_bytes; i++)
+        if (e->bytes[rows_bytes[i].section] % rows_bytes[i].bytes)
             return false;
     return e->bytes[SECTION_SYMBOLS] / 4 < 256; /* symbols are bytes */
 }

@@ -59,7 +59,7 @@ static enum err embeddings_get(struct call *c)
     const struct embeddings_in *in = with_space(c);
     struct rows *r;
     TRY(query_one(c, &embeddings_state, in, NULL, &r));
-    struct buf *out = reply_json(c, 200);
+    struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"model\":");
     buf_json_string(out, in->model);
     buf_fmt(out, ",\"dim\":%lld,\"kind\":\"%s\",\"available\":", (long long)in->dim, embedder_kind(c->loop));
@@ -75,13 +75,13 @@ static enum err embeddings_get(struct call *c)
 
 static const char *entry_text(struct arena *arena, const struct rows *r, int row)
 {
-    return episode_embed_text(arena, row_text(r, row, &entry.question), row_text(r, row, &entry.answer));
+    return episodic_embed_text(arena, rows_text(r, row, &entry.question), rows_text(r, row, &entry.answer));
 }
 
 static const char *situation_text(struct arena *arena, const struct rows *r, int row)
 {
     (void)arena;
-    return row_text(r, row, &situation.summary);
+    return rows_text(r, row, &situation.summary);
 }
 
 /* What has vectors, in the order in which it gets them. */
@@ -115,7 +115,7 @@ static int set_vectors(struct arena *arena, struct embeddings_in *in, const stru
             refused++;
             continue;
         }
-        vector_record(&out, row_text(r, row, id), vectors + (size_t)row * dim, dim);
+        vector_record(&out, rows_text(r, row, id), vectors + (size_t)row * dim, dim);
     }
     buf_char(&out, ']');
     in->vectors = buf_string(&out);
@@ -139,7 +139,7 @@ static void go_on_behind(struct embeddings_in *in, struct progress *p, const str
                          struct arena *step)
 {
     struct cursor_values last;
-    row_cursor(r, rows_count(r) - 1, step, &last);
+    rows_cursor(r, rows_count(r) - 1, step, &last);
     strncpy(p->at, last.value[0], sizeof p->at - 1);
     strncpy(p->id, last.value[1], sizeof p->id - 1);
     in->cursor = (struct cursor_values){ 2, { p->at, p->id } };
@@ -156,7 +156,7 @@ static enum err begin(struct call *c, struct progress *p)
     if (p->begun)
         return OK;
     p->begun = true;
-    return stream_begin(c, "application/x-ndjson");
+    return call_stream_begin(c, "application/x-ndjson");
 }
 
 /* One batch: read, embedded, stored and told. Nothing is held while it is embedded. */
@@ -184,7 +184,7 @@ static enum err rebuild_batch(struct call *c, struct arena *step, struct embeddi
     struct buf out = { .arena = step };
     buf_fmt(&out, "{\"embedded\":%d,\"failed\":%d,\"remaining\":%lld}\n", rows_count(stored),
             rows_count(r) - rows_count(stored), (long long)p->remaining);
-    return stream_write(c, out.data, out.len);
+    return call_stream_write(c, out.data, out.len);
 }
 
 static enum err count_missing(struct call *c, const struct embeddings_in *in, struct progress *p)
@@ -205,12 +205,12 @@ static enum err tell_end(struct call *c, const struct progress *p, enum err fail
             failed == OK ? "true" : "false", (long long)p->embedded, (long long)p->refused,
             (long long)p->remaining);
     if (failed != OK) {
-        buf_fmt(&out, ",\"error\":{\"code\":\"%s\",\"detail\":", err_code(failed));
-        buf_json_string(&out, c->problem.detail ? c->problem.detail : err_title(failed));
+        buf_fmt(&out, ",\"error\":{\"code\":\"%s\",\"detail\":", problem_code(failed));
+        buf_json_string(&out, c->problem.detail ? c->problem.detail : problem_title(failed));
         buf_char(&out, '}');
     }
     buf_text(&out, "}\n");
-    return stream_write(c, out.data, out.len);
+    return call_stream_write(c, out.data, out.len);
 }
 
 /* Each batch is committed by itself: whoever breaks it off, the next request goes on where this one stopped.
@@ -222,7 +222,7 @@ static enum err embeddings_rebuild(struct call *c)
     enum err err = count_missing(c, in, &p);
     while (err == OK && p.source < SOURCES) {
         struct arena step = { 0 };
-        call_breathe(c);
+        call_yield(c);
         err = rebuild_batch(c, &step, in, &p);
         arena_release(&step);
     }

@@ -46,19 +46,19 @@ QUERY(list_archived, EPISODE_LIST_ARCHIVED, list_fields);
 
 static void put_created(struct call *c, const struct episode *e)
 {
-    struct buf *out = reply_json(c, e->known ? 200 : 201);
-    episode_json(out, e);
+    struct buf *out = call_reply_json(c, e->known ? 200 : 201);
+    episodic_json(out, e);
     out->len--;
     buf_text(out, ",\"duplicate\":");
     buf_json_bool(out, e->known);
     buf_char(out, '}');
-    c->reply.location = arena_fmt(&c->arena, "/v1/episodic/%s", episode_id(e));
+    c->reply.location = arena_fmt(&c->arena, "/v1/episodic/%s", episodic_id(e));
 }
 
 static enum err create_tx(struct call *c, void *arg)
 {
     struct episode *e = arg;
-    TRY(episodes_store(c, &c->arena, e, 1));
+    TRY(episodic_store(c, &c->arena, e, 1));
     put_created(c, e);
     return OK;
 }
@@ -66,8 +66,8 @@ static enum err create_tx(struct call *c, void *arg)
 static enum err episode_create(struct call *c)
 {
     struct episode e;
-    TRY(episode_check(c, c->in, &c->arena, &e));
-    TRY(episodes_prepare(c, &c->arena, &e, 1));
+    TRY(episodic_check(c, c->in, &c->arena, &e));
+    TRY(episodic_prepare(c, &c->arena, &e, 1));
     return query_tx(c, create_tx, &e);
 }
 

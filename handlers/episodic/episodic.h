@@ -18,20 +18,21 @@ extern const struct field regime_fields[]; /* the two rows of a KIND_MAP */
     FIELD(FROM_BODY, KIND_MAP, type, member, .max = RERUN_TAGS_MOST + 2, SUB(regime_fields, struct regime_in))
 
 /* A regime as core compares it: of a body, or as the database gives it. */
-struct regime_tags regime_tags_given(struct arena *arena, const struct objects *map);
-struct regime_tags regime_tags_stored(struct arena *arena, const char *json);
+struct regime_tags episodic_regime_from_body(struct arena *arena, const struct objects *map);
+struct regime_tags episodic_regime_from_json(struct arena *arena, const char *json);
 
 /* The signals in the field of that name. What is wrong with them is in c->problem. */
-enum err rerun_signals_given(struct call *c, const char *field, const struct objects *map,
-                             struct rerun_signals *out) must_check;
+enum err episodic_rerun_signals(struct call *c, const char *field, const struct objects *map,
+                                struct rerun_signals *out) must_check;
 
 /* What EPISODE_PRIOR and RESEARCH_PRIOR find: one row, which is null when there is no prior. */
 SHARED_COLUMNS(prior_row, id, question, answer, probability, confidence, regime_tag, _age_days);
 /* Whether there is a prior, and whether it can be used again. */
-bool prior_found(const struct rows *prior);
-struct rerun prior_decide(struct call *c, const struct rows *prior, const struct rerun_signals *signals);
+bool episodic_prior_exists(const struct rows *prior);
+struct rerun episodic_prior_decide(struct call *c, const struct rows *prior,
+                                   const struct rerun_signals *signals);
 /* The members "reasons":[…],"regime_keys":{…},"prior":…,"prior_age_days":… of an answer. */
-void prior_json(struct buf *out, const struct rows *prior, const struct rerun *r);
+void episodic_prior_json(struct buf *out, const struct rows *prior, const struct rerun *r);
 
 /* An entry as it is posted. */
 struct episode_in {
@@ -56,26 +57,26 @@ struct episode {
 };
 
 /* Checks what no single field shows; what is wrong is in c->problem. */
-enum err episode_check(struct call *c, const struct episode_in *in, struct arena *arena,
-                       struct episode *e) must_check;
+enum err episodic_check(struct call *c, const struct episode_in *in, struct arena *arena,
+                        struct episode *e) must_check;
 
 /* The rest keeps what it makes for the entries, and their rows, in `arena`. */
 
 /* Looks which of them are known already, and embeds the others, all in one call. When the embedder is not
  * there they stay without a vector, which is no error: server/backfill embeds them. Waits, so never inside a
  * transaction. */
-enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count) must_check;
+enum err episodic_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count) must_check;
 
 /* Stores those that are not known, with their vectors; inside the caller's transaction. No two of the list
  * may have the same hash. Then every entry has its `rows`. */
-enum err episodes_store(struct call *c, struct arena *arena, struct episode *list, size_t count) must_check;
+enum err episodic_store(struct call *c, struct arena *arena, struct episode *list, size_t count) must_check;
 
-const char *episode_id(const struct episode *e);
-const char *episode_status(const struct episode *e); /* of its embedding */
+const char *episodic_id(const struct episode *e);
+const char *episodic_status(const struct episode *e); /* of its embedding */
 /* The entry, as the API shows it. */
-void episode_json(struct buf *out, const struct episode *e);
+void episodic_json(struct buf *out, const struct episode *e);
 
 /* What is embedded of an entry. */
-const char *episode_embed_text(struct arena *arena, const char *question, const char *answer);
+const char *episodic_embed_text(struct arena *arena, const char *question, const char *answer);
 
 #endif

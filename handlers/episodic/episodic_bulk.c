@@ -44,7 +44,7 @@ static enum err read_entry(struct call *c, const char *text, size_t len, struct 
     };
     struct episode_in *in = arena_zero(arena, sizeof *in);
     TRY(field_decode(c->route->line_fields, &input, arena, in, &c->problem));
-    return episode_check(c, in, arena, e);
+    return episodic_check(c, in, arena, e);
 }
 
 /* The entry becomes one of the batch, unless it is there already. */
@@ -68,7 +68,7 @@ static enum err read_batch(struct call *c, struct batch *b)
         char *text;
         size_t len = 0;
         c->problem = (struct problem){ .arena = b->arena }; /* a body may have millions of bad lines */
-        l->bad = body_line(c, &text, &len, &l->number);
+        l->bad = call_body_line(c, &text, &len, &l->number);
         if (l->bad == OK && !text) {
             b->end = true;
             return OK;
@@ -91,14 +91,14 @@ static enum err read_batch(struct call *c, struct batch *b)
 static enum err store_tx(struct call *c, void *arg)
 {
     struct batch *b = arg;
-    return episodes_store(c, b->arena, b->episodes, b->count);
+    return episodic_store(c, b->arena, b->episodes, b->count);
 }
 
 static enum err store_batch(struct call *c, struct batch *b)
 {
     if (!b->count)
         return OK;
-    TRY(episodes_prepare(c, b->arena, b->episodes, b->count));
+    TRY(episodic_prepare(c, b->arena, b->episodes, b->count));
     return query_tx(c, store_tx, b);
 }
 
@@ -115,7 +115,7 @@ static void put_line(struct buf *out, struct call *c, const struct line *l, stru
         const bool duplicate = l->again || l->episode->known;
         *(duplicate ? &p->duplicates : &p->created) += 1;
         buf_fmt(out, ",\"status\":\"%s\",\"id\":\"%s\",\"embedding_status\":\"%s\"",
-                duplicate ? "duplicate" : "created", episode_id(l->episode), episode_status(l->episode));
+                duplicate ? "duplicate" : "created", episodic_id(l->episode), episodic_status(l->episode));
     }
     buf_text(out, "}\n");
 }
@@ -125,7 +125,7 @@ static enum err tell_batch(struct call *c, const struct batch *b, struct progres
     struct buf out = { .arena = b->arena };
     for (size_t i = 0; i < b->line_count; i++)
         put_line(&out, c, &b->lines[i], p);
-    return stream_write(c, out.data, out.len);
+    return call_stream_write(c, out.data, out.len);
 }
 
 /* `failed`: why the service could not go on. What is sent again from line `resume_at` on is stored once. */
@@ -143,7 +143,7 @@ static enum err tell_end(struct call *c, const struct progress *p, enum err fail
         problem_json(&out, failed, &c->problem, c->request_id);
         buf_text(&out, "}\n");
     }
-    return stream_write(c, out.data, out.len);
+    return call_stream_write(c, out.data, out.len);
 }
 
 /* One batch, in memory of its own. The error is that of a client who has gone; what else goes wrong is told,
@@ -168,10 +168,10 @@ static enum err take_batch(struct call *c, struct arena *arena, struct progress 
 static enum err bulk_post(struct call *c)
 {
     struct progress progress = { 0 };
-    enum err err = stream_begin(c, "application/x-ndjson");
+    enum err err = call_stream_begin(c, "application/x-ndjson");
     for (bool more = true; err == OK && more;) {
         struct arena step = { 0 };
-        call_breathe(c);
+        call_yield(c);
         err = take_batch(c, &step, &progress, &more);
         c->problem = (struct problem){ .arena = &c->arena }; /* the last line's ends with the step */
         arena_release(&step);

@@ -63,17 +63,17 @@ static enum err check_policies(struct call *c, const struct texts *policies)
 
 static void put_eviction(struct call *c, const struct evict_in *in, const struct rows *r)
 {
-    const char *id = row_text(r, 0, &evicted_row._eviction_id);
-    struct buf *out = reply_json(c, 200);
+    const char *id = rows_text(r, 0, &evicted_row._eviction_id);
+    struct buf *out = call_reply_json(c, 200);
     const int64_t matched = row_int(r, 0, &evicted_row._matched, 0);
     const int64_t evicted = row_int(r, 0, &evicted_row._evicted, 0);
     buf_fmt(out, "{\"dry_run\":%s,\"at\":\"%s\",\"matched\":%" PRId64, in->dry_run,
-            row_time(r, 0, &evicted_row._at, &c->arena), matched);
+            rows_time(r, 0, &evicted_row._at, &c->arena), matched);
     buf_fmt(out, ",\"evicted\":%" PRId64 ",\"remaining\":%" PRId64, evicted, matched - evicted);
     buf_fmt(out, ",\"by_policy\":{\"time\":%s,\"size\":%s,\"relevance\":%s},\"samples\":[",
-            row_text(r, 0, &evicted_row._time), row_text(r, 0, &evicted_row._size),
-            row_text(r, 0, &evicted_row._relevance));
-    for (int row = 0; row < rows_count(r) && row_text(r, row, &evicted_row.id); row++) {
+            rows_text(r, 0, &evicted_row._time), rows_text(r, 0, &evicted_row._size),
+            rows_text(r, 0, &evicted_row._relevance));
+    for (int row = 0; row < rows_count(r) && rows_text(r, row, &evicted_row.id); row++) {
         if (row)
             buf_char(out, ',');
         rows_json(out, r, row);
@@ -105,11 +105,11 @@ static enum err restore_tx(struct call *c, void *arg)
     const struct evict_in *in = arg;
     struct rows *r;
     TRY(query_one(c, &episode_restore, in, NULL, &r));
-    if (!row_text(r, 0, &restored_row.asked))
+    if (!rows_text(r, 0, &restored_row.asked))
         return problem_set(&c->problem, ERR_NOT_FOUND, "there is no eviction %s", in->eviction_id);
     const int64_t restored = row_int(r, 0, &restored_row.restored, 0),
                   found = row_int(r, 0, &restored_row.found, 0);
-    buf_fmt(reply_json(c, 200),
+    buf_fmt(call_reply_json(c, 200),
             "{\"restored\":%" PRId64 ",\"skipped\":%" PRId64 ",\"remaining\":%" PRId64 "}", restored,
             row_int(r, 0, &restored_row.asked, 0) - found, found - restored);
     return OK;

@@ -46,7 +46,7 @@ COLUMNS(candidate, id, created_us, cosine, weight, covered, shared, differing, m
 COLUMNS(vectors, n);
 COLUMNS(other, dim);
 COLUMNS(entry, id);
-QUERY(episodic_like, EPISODIC_LIKE, finding_fields, READS(finding_like_row));
+QUERY(episodic_like, EPISODIC_LIKE, finding_fields, READS(episodic_similar_row));
 QUERY(episodic_lexemes, EPISODIC_LEXEMES, finding_fields, READS(lexeme));
 QUERY(episodic_many, EPISODIC_MANY, finding_fields, READS(vectors));
 QUERY(episodic_exact, EPISODIC_EXACT, finding_fields, READS(candidate));
@@ -81,7 +81,7 @@ static void set_direction(struct call *c, struct finding *f, const float *v, siz
     f->dim = (int64_t)dim;
 }
 
-enum err finding_embed(struct call *c, struct finding *f, const char *text)
+enum err episodic_find_embed(struct call *c, struct finding *f, const char *text)
 {
     const struct embedder_space own = embedder_space(c->loop);
     float *v = arena_alloc(&c->arena, own.dim * sizeof *v);
@@ -90,7 +90,8 @@ enum err finding_embed(struct call *c, struct finding *f, const char *text)
     return OK;
 }
 
-enum err finding_take_vector(struct call *c, struct finding *f, const struct texts *vector, const char *model)
+enum err episodic_find_set_vector(struct call *c, struct finding *f, const struct texts *vector,
+                                  const char *model)
 {
     const struct embedder_space own = embedder_space(c->loop);
     const size_t dim = vector->count;
@@ -108,17 +109,17 @@ enum err finding_take_vector(struct call *c, struct finding *f, const struct tex
     return OK;
 }
 
-enum err finding_like(struct call *c, const char *id, const char *as_of, struct rows **rows)
+enum err episodic_find_similar_row(struct call *c, const char *id, const char *as_of, struct rows **rows)
 {
     const struct finding f = { .id = id, .as_of = as_of };
     return query_rows(c, &episodic_like, &f, NULL, rows);
 }
 
-void finding_take_row(struct finding *f, const struct rows *r)
+void episodic_find_set_row(struct finding *f, const struct rows *r)
 {
-    f->direction = row_text(r, 0, &finding_like_row.direction);
-    f->space = row_text(r, 0, &finding_like_row.model);
-    f->dim = row_int(r, 0, &finding_like_row.dim, 0);
+    f->direction = rows_text(r, 0, &episodic_similar_row.direction);
+    f->space = rows_text(r, 0, &episodic_similar_row.model);
+    f->dim = row_int(r, 0, &episodic_similar_row.dim, 0);
 }
 
 /* ---- the words ---- */
@@ -148,7 +149,7 @@ static enum err weigh_words(struct call *c, struct finding *f)
         return OK; /* nothing but words that stand in every text */
     struct fusion_lexeme *lexemes = arena_zero(&c->arena, count * sizeof *lexemes);
     for (size_t i = 0; i < count; i++) {
-        lexemes[i].text = row_text(r, (int)i, &lexeme.query);
+        lexemes[i].text = rows_text(r, (int)i, &lexeme.query);
         lexemes[i].holding = row_int(r, (int)i, &lexeme.holding, 0);
     }
     const int64_t sampled = row_int(r, 0, &lexeme.sampled, 0);
@@ -219,13 +220,13 @@ static void take_hits(struct call *c, struct finding *f, const struct rows *r)
     f->candidates = r;
     f->hits = arena_zero(&c->arena, (size_t)(rows_count(r) + 1) * sizeof *f->hits);
     for (int row = 0; row < rows_count(r); row++) {
-        const char *id = row_text(r, row, &candidate.id);
+        const char *id = rows_text(r, row, &candidate.id);
         if (!id)
             continue;
         f->hits[f->count++] = (struct fusion_hit){
             .id = id,
             .created_us = row_int(r, row, &candidate.created_us, 0),
-            .compared = row_text(r, row, &candidate.cosine),
+            .compared = rows_text(r, row, &candidate.cosine),
             .cosine = row_double(r, row, &candidate.cosine, 0),
             .weight = row_double(r, row, &candidate.weight, 0),
             .covered = row_double(r, row, &candidate.covered, 0),
@@ -256,7 +257,7 @@ static enum err check_dim(struct call *c, const struct finding *f)
         return OK;
     return problem_field(&c->problem, "vector", FAULT_INVALID_VECTOR,
                          "has %lld numbers; vectors of %s have %s", (long long)f->dim, f->space,
-                         row_text(r, 0, &other.dim));
+                         rows_text(r, 0, &other.dim));
 }
 
 /* The entries of the best. One that was deleted since it was found is not shown. */
@@ -275,7 +276,7 @@ static enum err take_entries(struct call *c, struct finding *f)
     f->ids.count = 0;
     for (size_t i = 0; i < wanted; i++) {
         int row = rows_count(r) - 1;
-        while (row >= 0 && strcmp(row_text(r, row, &entry.id), f->hits[i].id) != 0)
+        while (row >= 0 && strcmp(rows_text(r, row, &entry.id), f->hits[i].id) != 0)
             row--;
         if (row < 0)
             continue;
@@ -285,7 +286,7 @@ static enum err take_entries(struct call *c, struct finding *f)
     return OK;
 }
 
-enum err finding_run(struct call *c, struct finding *f)
+enum err episodic_find_run(struct call *c, struct finding *f)
 {
     struct rows *r;
     const bool regime = f->regime.count && f->regime_penalty && strtod(f->regime_penalty, NULL) > 0;
@@ -331,17 +332,17 @@ static void put_scores(struct buf *out, const struct fusion_hit *h)
     buf_char(out, '}');
 }
 
-void finding_json(struct buf *out, const struct finding *f, size_t i)
+void episodic_find_json(struct buf *out, const struct finding *f, size_t i)
 {
     const struct found *found = &f->found[i];
     rows_json(out, f->entries, found->row);
     out->len--;
     put_scores(out, found->hit);
     buf_fmt(out, ",\"regime_mismatch\":%s}",
-            row_text(f->candidates, (int)found->hit->row, &candidate.mismatch));
+            rows_text(f->candidates, (int)found->hit->row, &candidate.mismatch));
 }
 
-void finding_candidates_json(struct buf *out, const struct finding *f, size_t most)
+void episodic_find_candidates_json(struct buf *out, const struct finding *f, size_t most)
 {
     buf_char(out, '[');
     for (size_t i = 0; i < f->count && i < most; i++) {

@@ -42,22 +42,23 @@ struct finding {
 };
 
 /* The vector of a text in the service's own space. ERR_EMBEDDER_UNAVAILABLE: not now. Waits. */
-enum err finding_embed(struct call *c, struct finding *f, const char *text) must_check;
+enum err episodic_find_embed(struct call *c, struct finding *f, const char *text) must_check;
 /* A vector of the caller's: checked, and brought to length 1. What is wrong with it is in c->problem, as a
  * fault of the fields `vector` and `model`. */
-enum err finding_take_vector(struct call *c, struct finding *f, const struct texts *vector,
-                             const char *model) must_check;
+enum err episodic_find_set_vector(struct call *c, struct finding *f, const struct texts *vector,
+                                  const char *model) must_check;
 /* The row of an entry that others are to be like, if it was known then: its `question`, and its `direction`,
  * which is null while it waits for one; and that as what is looked for. */
-SHARED_COLUMNS(finding_like_row, question, direction, model, dim);
-enum err finding_like(struct call *c, const char *id, const char *as_of, struct rows **rows) must_check;
-void finding_take_row(struct finding *f, const struct rows *r);
+SHARED_COLUMNS(episodic_similar_row, question, direction, model, dim);
+enum err episodic_find_similar_row(struct call *c, const char *id, const char *as_of,
+                                   struct rows **rows) must_check;
+void episodic_find_set_row(struct finding *f, const struct rows *r);
 /* Looks for it. Waits, so never inside a transaction. */
-enum err finding_run(struct call *c, struct finding *f) must_check;
+enum err episodic_find_run(struct call *c, struct finding *f) must_check;
 
 /* The i-th of those that were found (`ids.count`), as the API shows it, with its score. */
-void finding_json(struct buf *out, const struct finding *f, size_t i);
+void episodic_find_json(struct buf *out, const struct finding *f, size_t i);
 /* The scores of all candidates, at most `most`, as a list. */
-void finding_candidates_json(struct buf *out, const struct finding *f, size_t most);
+void episodic_find_candidates_json(struct buf *out, const struct finding *f, size_t most);
 
 #endif

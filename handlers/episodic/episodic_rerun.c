@@ -46,7 +46,7 @@ static struct regime_tag read_tag(struct json_reader *r, const char *name)
     }
 }
 
-struct regime_tags regime_tags_stored(struct arena *arena, const char *json)
+struct regime_tags episodic_regime_from_json(struct arena *arena, const char *json)
 {
     struct regime_tag *items = arena_alloc(arena, RERUN_TAGS_MOST * sizeof *items);
     size_t count = 0;
@@ -60,7 +60,7 @@ struct regime_tags regime_tags_stored(struct arena *arena, const char *json)
     return (struct regime_tags){ count, items };
 }
 
-struct regime_tags regime_tags_given(struct arena *arena, const struct objects *map)
+struct regime_tags episodic_regime_from_body(struct arena *arena, const struct objects *map)
 {
     const struct regime_in *given = map->items;
     struct buf out = { .arena = arena };
@@ -70,7 +70,7 @@ struct regime_tags regime_tags_given(struct arena *arena, const struct objects *
         buf_text(&out, given[i].value);
     }
     buf_char(&out, '}');
-    return regime_tags_stored(arena, buf_string(&out));
+    return episodic_regime_from_json(arena, buf_string(&out));
 }
 
 /* The signals that are not regime tags. */
@@ -92,8 +92,8 @@ static enum err take_flag(struct call *c, const char *field, const struct regime
                          "must be true or false");
 }
 
-enum err rerun_signals_given(struct call *c, const char *field, const struct objects *map,
-                             struct rerun_signals *out)
+enum err episodic_rerun_signals(struct call *c, const char *field, const struct objects *map,
+                                struct rerun_signals *out)
 {
     const struct regime_in *given = map->items;
     struct regime_in *rest = arena_alloc(&c->arena, (map->count + 1) * sizeof *rest);
@@ -112,24 +112,25 @@ enum err rerun_signals_given(struct call *c, const char *field, const struct obj
     if (regime.count > RERUN_TAGS_MOST)
         err = problem_field(&c->problem, field, FAULT_TOO_MANY, "has more than %d regime tags",
                             RERUN_TAGS_MOST);
-    out->regime = regime_tags_given(&c->arena, &regime);
+    out->regime = episodic_regime_from_body(&c->arena, &regime);
     return err;
 }
 
 /* ---- the prior ---- */
 
-bool prior_found(const struct rows *prior)
+bool episodic_prior_exists(const struct rows *prior)
 {
-    return row_text(prior, 0, &prior_row.id) != NULL;
+    return rows_text(prior, 0, &prior_row.id) != NULL;
 }
 
-struct rerun prior_decide(struct call *c, const struct rows *prior, const struct rerun_signals *signals)
+struct rerun episodic_prior_decide(struct call *c, const struct rows *prior,
+                                   const struct rerun_signals *signals)
 {
-    if (!prior_found(prior))
+    if (!episodic_prior_exists(prior))
         return rerun_decide(NULL, signals);
     const struct rerun_prior p = {
         .confidence = row_decimal(prior, 0, &prior_row.confidence),
-        .regime = regime_tags_stored(&c->arena, row_text(prior, 0, &prior_row.regime_tag)),
+        .regime = episodic_regime_from_json(&c->arena, rows_text(prior, 0, &prior_row.regime_tag)),
     };
     return rerun_decide(&p, signals);
 }
@@ -146,7 +147,7 @@ static void put_names(struct buf *out, const char *key, const char *const *names
     buf_char(out, ']');
 }
 
-void prior_json(struct buf *out, const struct rows *prior, const struct rerun *r)
+void episodic_prior_json(struct buf *out, const struct rows *prior, const struct rerun *r)
 {
     const char *reasons[RERUN_REASONS];
     size_t count = 0;
@@ -160,12 +161,12 @@ void prior_json(struct buf *out, const struct rows *prior, const struct rerun *r
     put_names(out, "unknown", r->unknown, r->unknown_count);
     buf_char(out, '}');
     buf_json_key(out, "prior");
-    if (prior_found(prior))
+    if (episodic_prior_exists(prior))
         rows_json(out, prior, 0);
     else
         buf_text(out, "null");
     buf_json_key(out, "prior_age_days");
-    buf_text(out, prior_found(prior) ? row_text(prior, 0, &prior_row._age_days) : "null");
+    buf_text(out, episodic_prior_exists(prior) ? rows_text(prior, 0, &prior_row._age_days) : "null");
 }
 
 /* ---- the route ---- */
@@ -176,18 +177,18 @@ static enum err should_rerun(struct call *c)
     struct rerun_in *in = c->in;
     struct rerun_signals signals;
     struct rows *prior;
-    TRY(rerun_signals_given(c, "new_signals", &in->new_signals, &signals));
+    TRY(episodic_rerun_signals(c, "new_signals", &in->new_signals, &signals));
     TRY(query_one(c, &episode_prior, in, NULL, &prior));
-    const struct rerun r = prior_decide(c, prior, &signals);
-    struct buf *out = reply_json(c, 200);
+    const struct rerun r = episodic_prior_decide(c, prior, &signals);
+    struct buf *out = call_reply_json(c, 200);
     buf_char(out, '{');
     buf_json_key(out, "rerun");
     buf_json_bool(out, r.reasons != 0);
-    prior_json(out, prior, &r);
+    episodic_prior_json(out, prior, &r);
     buf_char(out, '}');
     if (r.reasons)
         return OK;
-    in->prior_id = row_text(prior, 0, &prior_row.id);
+    in->prior_id = rows_text(prior, 0, &prior_row.id);
     return query_run(c, &episode_reuse, in);
 }
 

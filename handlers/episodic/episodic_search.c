@@ -129,7 +129,7 @@ static enum err without_embedder(struct search *s, const char *why)
 
 static enum err look_like_text(struct call *c, struct search *s, const char *text)
 {
-    enum err err = finding_embed(c, &s->finding, text);
+    enum err err = episodic_find_embed(c, &s->finding, text);
     if (err == ERR_EMBEDDER_UNAVAILABLE)
         return without_embedder(s, "embedder_unavailable");
     return err;
@@ -137,7 +137,7 @@ static enum err look_like_text(struct call *c, struct search *s, const char *tex
 
 static enum err read_like(struct call *c, const struct search_in *in, struct rows **r)
 {
-    TRY(finding_like(c, in->id, in->as_of ? in->as_of : c->now, r));
+    TRY(episodic_find_similar_row(c, in->id, in->as_of ? in->as_of : c->now, r));
     if (!rows_count(*r))
         return problem_field(&c->problem, "id", FAULT_UNKNOWN_REFERENCE, "there is no entry %s", in->id);
     return OK;
@@ -148,12 +148,12 @@ static enum err look_like_entry(struct call *c, struct search *s, const struct s
     struct rows *r;
     TRY(read_like(c, in, &r));
     if (s->by_words)
-        s->finding.words = row_text(r, 0, &finding_like_row.question);
+        s->finding.words = rows_text(r, 0, &episodic_similar_row.question);
     if (!s->by_meaning)
         return OK;
-    if (!row_text(r, 0, &finding_like_row.direction))
+    if (!rows_text(r, 0, &episodic_similar_row.direction))
         return without_embedder(s, "no_vector");
-    finding_take_row(&s->finding, r);
+    episodic_find_set_row(&s->finding, r);
     return OK;
 }
 
@@ -165,7 +165,7 @@ static enum err look_for(struct call *c, struct search *s, const struct search_i
         s->finding.words = in->text;
     if (!s->by_meaning)
         return OK;
-    return in->vector.count ? finding_take_vector(c, &s->finding, &in->vector, in->model)
+    return in->vector.count ? episodic_find_set_vector(c, &s->finding, &in->vector, in->model)
                             : look_like_text(c, s, in->text);
 }
 
@@ -175,10 +175,10 @@ static enum err record(struct call *c, const struct search_in *in, const struct 
 {
     struct buf candidates = { .arena = &c->arena };
     struct rows *r;
-    finding_candidates_json(&candidates, &s->finding, MOST_RECORDED);
+    episodic_find_candidates_json(&candidates, &s->finding, MOST_RECORDED);
     const struct record_in values = { in, in, s->finding.as_of, buf_string(&candidates), s->finding.ids };
     TRY(query_one(c, &retrieval_record, &values, NULL, &r));
-    *id = row_text(r, 0, &recorded.id);
+    *id = rows_text(r, 0, &recorded.id);
     return OK;
 }
 
@@ -194,7 +194,7 @@ static void put_found(struct buf *out, const struct search_in *in, const struct 
     for (size_t i = 0; i < f->ids.count; i++) {
         if (i)
             buf_char(out, ',');
-        finding_json(out, f, i);
+        episodic_find_json(out, f, i);
     }
     buf_text(out, "],\"retrieval_id\":");
     buf_json_string(out, retrieval_id);
@@ -212,10 +212,10 @@ static enum err episodic_search(struct call *c)
         .finding = finding_of(c, in),
     };
     TRY(look_for(c, &s, in));
-    TRY(finding_run(c, &s.finding));
+    TRY(episodic_find_run(c, &s.finding));
     if (strcmp(in->record, "true") == 0)
         TRY(record(c, in, &s, &retrieval_id));
-    put_found(reply_json(c, 200), in, &s, retrieval_id);
+    put_found(call_reply_json(c, 200), in, &s, retrieval_id);
     if (s.finding.pending) {
         c->reply.no_store = true;
         backfill_found(); /* another instance may have left them */

@@ -94,7 +94,7 @@ static enum err check_vector(struct call *c, const struct episode_in *in, struct
     return OK;
 }
 
-enum err episode_check(struct call *c, const struct episode_in *in, struct arena *arena, struct episode *e)
+enum err episodic_check(struct call *c, const struct episode_in *in, struct arena *arena, struct episode *e)
 {
     *e = (struct episode){ .in = in, .id = id_new(arena), .hash = content_hash(arena, in) };
     if (in->embedding.count)
@@ -106,7 +106,7 @@ enum err episode_check(struct call *c, const struct episode_in *in, struct arena
 
 /* ---- before the transaction ---- */
 
-const char *episode_embed_text(struct arena *arena, const char *question, const char *answer)
+const char *episodic_embed_text(struct arena *arena, const char *question, const char *answer)
 {
     return arena_fmt(arena, "%s\n%s", question, answer);
 }
@@ -124,7 +124,7 @@ static struct texts missing(struct arena *arena, const struct episode *list, siz
 static void take_rows(struct episode *list, size_t count, const struct rows *r, bool known)
 {
     for (int row = 0; row < rows_count(r); row++) {
-        const char *hash = row_text(r, row, &stored._hash);
+        const char *hash = rows_text(r, row, &stored._hash);
         for (size_t i = 0; i < count; i++)
             if (strcmp(list[i].hash, hash) == 0) {
                 list[i].rows = r;
@@ -143,7 +143,7 @@ static enum err find_known(struct call *c, struct arena *arena, struct episode *
     return OK;
 }
 
-enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count)
+enum err episodic_prepare(struct call *c, struct arena *arena, struct episode *list, size_t count)
 {
     const struct embedder_space own = embedder_space(c->loop);
     const char **texts = arena_alloc(arena, count * sizeof *texts);
@@ -153,7 +153,7 @@ enum err episodes_prepare(struct call *c, struct arena *arena, struct episode *l
     for (size_t i = 0; i < count; i++)
         if (!list[i].known && !list[i].vector) {
             bare[n] = &list[i];
-            texts[n++] = episode_embed_text(arena, list[i].in->question, list[i].in->answer);
+            texts[n++] = episodic_embed_text(arena, list[i].in->question, list[i].in->answer);
         }
     if (!n)
         return OK;
@@ -279,12 +279,12 @@ static void note_pending(struct call *c, const struct episode *list, size_t coun
 {
     for (size_t i = 0; i < count; i++)
         c->left_pending |= row_bool(list[i].rows, list[i].row, &stored._pending) ||
-                           strcmp(episode_status(&list[i]), "pending") == 0;
+                           strcmp(episodic_status(&list[i]), "pending") == 0;
 }
 
 /* An entry that is neither new nor there is being stored by another request, whose end the statement has
  * waited for: now it can be seen. */
-enum err episodes_store(struct call *c, struct arena *arena, struct episode *list, size_t count)
+enum err episodic_store(struct call *c, struct arena *arena, struct episode *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) /* the transaction may run again */
         if (!list[i].known)
@@ -303,17 +303,17 @@ enum err episodes_store(struct call *c, struct arena *arena, struct episode *lis
 
 /* ---- what it has become ---- */
 
-const char *episode_id(const struct episode *e)
+const char *episodic_id(const struct episode *e)
 {
-    return row_text(e->rows, e->row, &stored.id);
+    return rows_text(e->rows, e->row, &stored.id);
 }
 
-const char *episode_status(const struct episode *e)
+const char *episodic_status(const struct episode *e)
 {
-    return row_text(e->rows, e->row, &stored.embedding_status);
+    return rows_text(e->rows, e->row, &stored.embedding_status);
 }
 
-void episode_json(struct buf *out, const struct episode *e)
+void episodic_json(struct buf *out, const struct episode *e)
 {
     rows_json(out, e->rows, e->row);
 }

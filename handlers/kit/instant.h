@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_HANDLERS_KIT_INSTANT_H
 #define DAYBOOK_HANDLERS_KIT_INSTANT_H
 
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
 #define INSTANT_AHEAD_US INT64_C(86400000000) /* tolerated clock difference: a day */
 #define INSTANT_AHEAD    "is more than a day ahead of the server's clock"

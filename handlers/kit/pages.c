@@ -12,7 +12,7 @@ static void set_cursor_after(struct pages *p, const struct rows *r, int row, str
 {
     struct cursor_values last;
     struct cursor_values *next = member(p, "cursor");
-    row_cursor(r, row, step, &last);
+    rows_cursor(r, row, step, &last);
     for (int i = 0; i < 2; i++) {
         snprintf(p->cursor[i], sizeof p->cursor[i], "%s", last.value[i]);
         next->value[i] = p->cursor[i];
@@ -36,7 +36,7 @@ enum err pages_walk(struct call *c, struct pages *p)
     *(int64_t *)member(p, "limit") = p->limit;
     for (bool more = true; more; p->started = true) {
         struct arena step = { 0 };
-        call_breathe(c);
+        call_yield(c);
         enum err err = walk_page(c, p, &step, &more);
         arena_release(&step);
         TRY(err);

@@ -8,19 +8,19 @@
 
 int64_t row_int(const struct rows *r, int row, const struct column *column, int64_t fallback)
 {
-    const char *text = row_text(r, row, column);
+    const char *text = rows_text(r, row, column);
     return text ? strtoll(text, NULL, 10) : fallback;
 }
 
 double row_double(const struct rows *r, int row, const struct column *column, double fallback)
 {
-    const char *text = row_text(r, row, column);
+    const char *text = rows_text(r, row, column);
     return text ? strtod(text, NULL) : fallback;
 }
 
 bool row_bool(const struct rows *r, int row, const struct column *column)
 {
-    const char *text = row_text(r, row, column);
+    const char *text = rows_text(r, row, column);
     return text && text[0] == 't';
 }
 
@@ -29,7 +29,7 @@ int64_t row_time_us(const struct rows *r, int row, const struct column *column, 
 {
     char iso[64];
     int64_t us = fallback;
-    const char *text = row_text(r, row, column);
+    const char *text = rows_text(r, row, column);
     size_t len = text ? strlen(text) : 0;
     if (len < 22 || len >= sizeof iso || text[10] != ' ')
         return fallback;
@@ -43,7 +43,7 @@ int64_t row_time_us(const struct rows *r, int row, const struct column *column, 
 struct decimal row_decimal(const struct rows *r, int row, const struct column *column)
 {
     struct decimal d = decimal_from_int(0);
-    const char *text = row_text(r, row, column);
+    const char *text = rows_text(r, row, column);
     if (text)
         (void)decimal_parse(text, &d);
     return d;
@@ -51,6 +51,6 @@ struct decimal row_decimal(const struct rows *r, int row, const struct column *c
 
 const char *row_copy(const struct rows *r, int row, const struct column *column, struct arena *arena)
 {
-    const char *text = row_text(r, row, column);
+    const char *text = rows_text(r, row, column);
     return text ? arena_text(arena, text) : NULL;
 }

@@ -7,7 +7,7 @@
 #include "core/reflect/reflect_note.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/row.h"
-#include "handlers/ledger/trade_row.h"
+#include "handlers/ledger/trade_rows.h"
 #include "handlers/recall/recall.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
@@ -87,20 +87,20 @@ static bool wants_markdown(struct call *c)
 
 static enum err reply_markdown(struct call *c, struct buf *text)
 {
-    return reply_text(c, 200, "text/markdown; charset=utf-8", buf_string(text));
+    return call_reply_text(c, 200, "text/markdown; charset=utf-8", buf_string(text));
 }
 
 static enum err render_risk_state(struct call *c, const struct rows *r)
 {
     const int64_t now_us = row_time_us(r, 0, &risk.as_of, 0);
     const struct session session = SESSION_OF(r, risk);
-    const struct risk_state state = risk_of(&c->arena, row_text(r, 0, &risk.rejections), &session, now_us);
+    const struct risk_state state = risk_of(&c->arena, rows_text(r, 0, &risk.rejections), &session, now_us);
     struct buf text = { .arena = &c->arena };
     risk_state_text(&text, &state);
     if (wants_markdown(c))
         return reply_markdown(c, &text);
-    struct buf *out = reply_json(c, 200);
-    put_head(out, row_text(r, 0, &risk.deployment_id), now_us);
+    struct buf *out = call_reply_json(c, 200);
+    put_head(out, rows_text(r, 0, &risk.deployment_id), now_us);
     put_text(out, &text, tokens_estimate(text.data, text.len));
     risk_state_members(out, &state);
     buf_char(out, '}');
@@ -110,14 +110,14 @@ static enum err render_risk_state(struct call *c, const struct rows *r)
 static struct context_lessons lessons_of(struct call *c, const struct rows *r)
 {
     const struct context_in *in = c->in;
-    const char *text = row_text(r, 0, &view.lessons_text);
+    const char *text = rows_text(r, 0, &view.lessons_text);
     if (!text || in->lessons[0] == 'f')
         return (struct context_lessons){ 0 };
     return (struct context_lessons){
         .text = reflect_note_segment(&c->arena, text),
-        .note_id = row_text(r, 0, &view.note_id),
-        .scope = row_text(r, 0, &view.note_scope),
-        .hash = row_text(r, 0, &view.lessons_hash),
+        .note_id = rows_text(r, 0, &view.note_id),
+        .scope = rows_text(r, 0, &view.note_scope),
+        .hash = rows_text(r, 0, &view.lessons_hash),
     };
 }
 
@@ -126,9 +126,9 @@ static enum err read_context(struct call *c, const struct rows *r, struct contex
     const struct session session = SESSION_OF(r, view);
     struct arena *arena = &c->arena;
     struct trade *closed, *open;
-    context->risk = risk_of(arena, row_text(r, 0, &view.rejections), &session, context->now_us);
-    TRY(trade_rows_read(arena, row_text(r, 0, &view.closed), &closed, &context->closed_count));
-    TRY(trade_rows_read(arena, row_text(r, 0, &view.open), &open, &context->open_count));
+    context->risk = risk_of(arena, rows_text(r, 0, &view.rejections), &session, context->now_us);
+    TRY(trade_rows_read(arena, rows_text(r, 0, &view.closed), &closed, &context->closed_count));
+    TRY(trade_rows_read(arena, rows_text(r, 0, &view.open), &open, &context->open_count));
     context->closed = closed;
     context->open = open;
     context->lessons = lessons_of(c, r);
@@ -183,9 +183,9 @@ static enum err render(struct call *c, const struct rows *r, const struct recall
         recalled = put_recall(&text, recall, (size_t)in->max_tokens - shown.tokens);
     if (wants_markdown(c))
         return reply_markdown(c, &text);
-    struct buf *out = reply_json(c, 200);
+    struct buf *out = call_reply_json(c, 200);
     buf_room(out, 4 * USUAL_BYTES);
-    put_head(out, row_text(r, 0, &view.deployment_id), context.now_us);
+    put_head(out, rows_text(r, 0, &view.deployment_id), context.now_us);
     buf_json_key(out, "enabled");
     buf_json_bool(out, enabled);
     put_text(out, &text, shown.tokens + recalled.tokens);
@@ -205,7 +205,7 @@ static enum err render_context(struct call *c, const struct rows *r)
     struct recall recall;
     if (!in->recall || !row_bool(r, 0, &view.memory_enabled))
         return render(c, r, NULL);
-    TRY(recall_text_at(c, in->id, row_time(r, 0, &view.as_of, &c->arena), in->recall, &recall));
+    TRY(recall_text_at(c, in->id, rows_time(r, 0, &view.as_of, &c->arena), in->recall, &recall));
     return render(c, r, &recall);
 }
 

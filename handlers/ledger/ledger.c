@@ -9,7 +9,7 @@
 #include "core/ledger/trade_members.h"
 #include "core/ledger/situation.h"
 #include "handlers/kit/row.h"
-#include "handlers/ledger/trade_row.h"
+#include "handlers/ledger/trade_rows.h"
 #include "server/dispatch/query.h"
 #include "server/id.h"
 
@@ -64,10 +64,10 @@ enum err ledger_load(struct call *c, struct arena *arena, const char *deployment
         .c = c,
         .arena = arena,
         .id = deployment_id,
-        .skill_id = row_text(r, 0, &state.skill_id),
-        .version = row_text(r, 0, &state.version),
-        .cadence = cadence_find(row_text(r, 0, &state.reflection_cadence)),
-        .lessons_hash = row_text(r, 0, &state.lessons_hash),
+        .skill_id = rows_text(r, 0, &state.skill_id),
+        .version = rows_text(r, 0, &state.version),
+        .cadence = cadence_find(rows_text(r, 0, &state.reflection_cadence)),
+        .lessons_hash = rows_text(r, 0, &state.lessons_hash),
         .every_n_trades = row_int(r, 0, &state.every_n_trades, 0),
         .ticks = row_int(r, 0, &state.ticks, 0),
         .base_tick_us = row_time_us(r, 0, &state.last_tick_at, MATERIALIZE_NO_TICK),
@@ -83,7 +83,7 @@ enum err ledger_load(struct call *c, struct arena *arena, const char *deployment
         .opened.arena = arena,
     };
     l->session.last_tick_us = l->base_tick_us;
-    return trade_rows_read(arena, row_text(r, 0, &state.open), &l->open, &l->open_count);
+    return trade_rows_read(arena, rows_text(r, 0, &state.open), &l->open, &l->open_count);
 }
 
 /* ---- reflection ---- */
@@ -150,7 +150,7 @@ static void add_snapshot(struct ledger *l, const struct tick_in *in, const struc
 {
     struct buf *out = &l->snapshots;
     struct buf input = { .arena = out->arena };
-    tick_input_json(&input, in);
+    tick_body_json(&input, in);
     buf_text(out, out->len ? ",{" : "{");
     json_put_text(out, "id", a->snapshot_id);
     json_put_time(out, "tick_at", tick->tick_us);
@@ -159,7 +159,7 @@ static void add_snapshot(struct ledger *l, const struct tick_in *in, const struc
     json_put_text(out, "engine_kind", tick->intent.engine_kind);
     json_put_text(out, "engine_rule", tick->intent.engine_rule);
     put_raw(out, "input", buf_string(&input));
-    json_put_text(out, "content_hash", tick_content_hash(out->arena, in, tick));
+    json_put_text(out, "content_hash", tick_body_hash(out->arena, in, tick));
     put_raw(out, "ops", a->ops);
     put_raw(out, "open", a->open);
     put_raw(out, "unmatched_fees", a->unmatched_fees);
@@ -184,8 +184,8 @@ static int64_t complete_ops(struct ledger *l, const struct tick_in *in, struct m
         if (op->kind != TRADE_OPEN)
             continue;
         op->trade.id = id_new(l->arena);
-        op->trade.entry_regime_tag = tick_regime(l->arena, in, op->trade.symbol);
-        op->trade.entry_lessons_hash = tick_lessons(in, l->lessons_hash);
+        op->trade.entry_regime_tag = tick_body_regime(l->arena, in, op->trade.symbol);
+        op->trade.entry_lessons_hash = tick_body_lessons(in, l->lessons_hash);
     }
     return closes;
 }
@@ -194,15 +194,15 @@ static enum err materialize_tick(struct ledger *l, const struct tick_in *in, str
                                  struct materialized *m)
 {
     struct decimal equity;
-    TRY(tick_build(l->c, l->arena, in, "", tick));
+    TRY(tick_body_build(l->c, l->arena, in, "", tick));
     tick->snapshot_id = id_new(l->arena);
     enum materialize_status status =
         materialize(l->arena, l->open, l->open_count, tick, l->session.last_tick_us, m);
     if (status != MATERIALIZED)
-        return tick_refusal(l->c, status, m->symbol, "");
+        return tick_body_problem(l->c, status, m->symbol, "");
     (void)decimal_parse(in->portfolio->equity_usd, &equity);
     if (!session_count(&l->session, tick, m, equity))
-        return tick_refusal(l->c, MATERIALIZE_TOO_LARGE, "the PnL of today", "");
+        return tick_body_problem(l->c, MATERIALIZE_TOO_LARGE, "the PnL of today", "");
     return OK;
 }
 
@@ -216,9 +216,9 @@ enum err ledger_apply(struct ledger *l, const struct tick_in *in, struct buf *re
     l->open = materialize_open_rows(arena, &m, &l->open_count);
     situation_describe_opened(arena, l->open, l->open_count, &l->session);
     struct buf ops = { .arena = arena }, open = ops, fees = ops;
-    trade_ops_json(&ops, &m);
+    trade_rows_ops_json(&ops, &m);
     trade_rows_json(&open, l->open, l->open_count);
-    trade_fees_json(&fees, &m);
+    trade_rows_fees_json(&fees, &m);
     l->reflection_due = is_reflection_due(l, closes);
     const struct tick_response parts = { tick.snapshot_id,  buf_string(&ops),  buf_string(&open),
                                          buf_string(&fees), l->reflection_due, false };
@@ -279,20 +279,20 @@ enum err ledger_replay(const struct ledger *l, const struct tick_in *in, struct 
     const struct ledger_params params = { .id = l->id, .tick_at = in->tick_at };
     struct tick tick;
     struct rows *r;
-    TRY(tick_build(c, l->arena, in, "", &tick));
+    TRY(tick_body_build(c, l->arena, in, "", &tick));
     TRY(query_rows(c, &tick_stored, &params, l->arena, &r));
     if (rows_count(r) == 0)
-        return tick_out_of_order(c, "the last tick of this deployment", l->session.last_tick_us,
-                                 tick.tick_us);
-    const char *id = row_text(r, 0, &stored_tick.id);
-    if (strcmp(tick_content_hash(l->arena, in, &tick), row_text(r, 0, &stored_tick.content_hash)) != 0)
+        return tick_body_out_of_order(c, "the last tick of this deployment", l->session.last_tick_us,
+                                      tick.tick_us);
+    const char *id = rows_text(r, 0, &stored_tick.id);
+    if (strcmp(tick_body_hash(l->arena, in, &tick), rows_text(r, 0, &stored_tick.content_hash)) != 0)
         return problem_set(&c->problem, ERR_TICK_CONFLICT,
                            "the tick of %s is stored as snapshot %s with another content", in->tick_at, id);
     *reflection_due = row_bool(r, 0, &stored_tick.reflection_due);
     const struct tick_response parts = { id,
-                                         row_text(r, 0, &stored_tick.ops),
-                                         row_text(r, 0, &stored_tick.open),
-                                         row_text(r, 0, &stored_tick.unmatched_fees),
+                                         rows_text(r, 0, &stored_tick.ops),
+                                         rows_text(r, 0, &stored_tick.open),
+                                         rows_text(r, 0, &stored_tick.unmatched_fees),
                                          *reflection_due,
                                          true };
     put_response(response, &parts);

@@ -9,7 +9,7 @@
 #include "core/ledger/regime.h"
 #include "core/reflect/lessons_hash.h"
 #include "handlers/ledger/tick_body.h"
-#include "handlers/ledger/trade_row.h"
+#include "handlers/ledger/trade_rows.h"
 #include "handlers/routes.h"
 
 /* ---- materialize ---- */
@@ -147,11 +147,11 @@ static enum err run(struct call *c, const struct trade *rows, size_t count, cons
                     const char *prefix, int64_t last_us, struct materialized *m)
 {
     struct tick tick;
-    TRY(tick_build(c, &c->arena, in, prefix, &tick));
+    TRY(tick_body_build(c, &c->arena, in, prefix, &tick));
     if (tick.tick_us <= last_us)
-        return tick_out_of_order(c, "prev.tick_at", last_us, tick.tick_us);
+        return tick_body_out_of_order(c, "prev.tick_at", last_us, tick.tick_us);
     enum materialize_status status = materialize(&c->arena, rows, count, &tick, last_us, m);
-    return status == MATERIALIZED ? OK : tick_refusal(c, status, m->symbol, prefix);
+    return status == MATERIALIZED ? OK : tick_body_problem(c, status, m->symbol, prefix);
 }
 
 /* A portfolio without a ledger: every position counts as opened at prev.tick_at. */
@@ -184,17 +184,17 @@ static enum err materialize_post(struct call *c)
     TRY(run(c, rows, count, in->next, "next.", time_of(prev->tick_at), &m));
     for (size_t i = 0; i < m.op_count; i++)
         if (m.ops[i].kind == TRADE_OPEN) {
-            m.ops[i].trade.entry_regime_tag = tick_regime(&c->arena, in->next, m.ops[i].trade.symbol);
-            m.ops[i].trade.entry_lessons_hash = tick_lessons(in->next, in->lessons_hash);
+            m.ops[i].trade.entry_regime_tag = tick_body_regime(&c->arena, in->next, m.ops[i].trade.symbol);
+            m.ops[i].trade.entry_lessons_hash = tick_body_lessons(in->next, in->lessons_hash);
         }
     rows = materialize_open_rows(&c->arena, &m, &count);
-    struct buf *out = reply_json(c, 200);
+    struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"ops\":");
-    trade_ops_json(out, &m);
+    trade_rows_ops_json(out, &m);
     buf_text(out, ",\"open\":");
     trade_rows_json(out, rows, count);
     buf_text(out, ",\"unmatched_fees\":");
-    trade_fees_json(out, &m);
+    trade_rows_fees_json(out, &m);
     buf_char(out, '}');
     return OK;
 }
@@ -237,7 +237,7 @@ static enum err regime_post(struct call *c)
     double *closes = arena_alloc(&c->arena, (in->bars.count + 1) * sizeof *closes);
     for (size_t i = 0; i < in->bars.count; i++)
         closes[i] = strtod(in->bars.items[i], NULL);
-    struct buf *out = reply_json(c, 200);
+    struct buf *out = call_reply_json(c, 200);
     buf_fmt(out, "{\"regime\":\"%s\",\"bars\":%zu,\"thresholds\":{\"trend\":%s,\"vol\":%s,\"min_bars\":%zu}}",
             regime_names[regime_classify(closes, in->bars.count, &thresholds)], in->bars.count,
             in->thresholds ? in->thresholds->trend : "0.005", in->thresholds ? in->thresholds->vol : "0.004",

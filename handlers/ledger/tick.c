@@ -132,8 +132,8 @@ static void put_failure(struct call *c, struct buf *out, enum err err)
 {
     const bool skipped = err == ERR_REFLECTION_RUNNING || err == ERR_TIME_ORDER;
     buf_fmt(out, "{\"outcome\":\"%s\",\"reason\":\"%s\",\"detail\":", skipped ? "skipped" : "failed",
-            err_code(err));
-    buf_json_string(out, c->problem.detail ? c->problem.detail : err_title(err));
+            problem_code(err));
+    buf_json_string(out, c->problem.detail ? c->problem.detail : problem_title(err));
     buf_char(out, '}');
     clear_problem(c);
 }
@@ -178,7 +178,7 @@ static enum err post_and_reflect(struct call *c, struct tick_in *in)
     struct buf out = { .arena = &c->arena };
     TRY(post_one(c, in, &out, &progress));
     reflect_after(c, in, progress.reflection_due, &out);
-    buf_add(reply_json(c, 200), out.data, out.len);
+    buf_add(call_reply_json(c, 200), out.data, out.len);
     return OK;
 }
 
@@ -186,7 +186,7 @@ static enum err tick_post(struct call *c)
 {
     struct tick_in *in = c->in;
     struct progress progress = { 0 };
-    return in->reflect ? post_and_reflect(c, in) : post_one(c, in, reply_json(c, 200), &progress);
+    return in->reflect ? post_and_reflect(c, in) : post_one(c, in, call_reply_json(c, 200), &progress);
 }
 
 /* ---- many ticks ---- */
@@ -222,7 +222,7 @@ static void read_batch(struct call *c, struct batch *b)
         char *line;
         size_t len;
         struct entry *e = &b->entries[b->count];
-        b->bad = body_line(c, &line, &len, &b->line);
+        b->bad = call_body_line(c, &line, &len, &b->line);
         if (b->bad == OK && !line) {
             b->end = true;
             return;
@@ -259,14 +259,14 @@ static enum err apply_some(struct call *c, const char *deployment_id, struct bat
                        .count = b->count - *at,
                        .out = &out,
                        .progress = p };
-    call_breathe(c);
+    call_yield(c);
     *failed = apply(c, &a);
     *at += a.done;
     if (*failed != OK) {
         b->line = b->entries[*at].line;
         put_problem(&out, c, *failed, b->line);
     }
-    enum err sent = stream_write(c, out.data, out.len);
+    enum err sent = call_stream_write(c, out.data, out.len);
     arena_release(&arena);
     return sent;
 }
@@ -283,7 +283,7 @@ static enum err apply_batch(struct call *c, const char *deployment_id, struct ba
     c->problem = b->problem;
     *failed = b->bad;
     put_problem(&out, c, b->bad, b->line);
-    return stream_write(c, out.data, out.len);
+    return call_stream_write(c, out.data, out.len);
 }
 
 static enum err check_deployment(struct call *c, const char *id)
@@ -302,7 +302,7 @@ static enum err bulk_post(struct call *c)
     struct batch batch = { 0 };
     enum err failed = OK, sent = OK;
     TRY(check_deployment(c, in->id));
-    TRY(stream_begin(c, "application/x-ndjson"));
+    TRY(call_stream_begin(c, "application/x-ndjson"));
     while (failed == OK && sent == OK && !batch.end) {
         read_batch(c, &batch);
         sent = apply_batch(c, in->id, &batch, &progress, &failed);
@@ -313,7 +313,7 @@ static enum err bulk_post(struct call *c)
     buf_fmt(&out, "{\"done\":%s,\"applied\":%" PRId64 ",\"replayed\":%" PRId64 ",\"resume_at\":",
             failed == OK ? "true" : "false", progress.applied, progress.replayed);
     buf_fmt(&out, failed == OK ? "null}\n" : "%" PRId64 "}\n", batch.line);
-    return stream_write(c, out.data, out.len);
+    return call_stream_write(c, out.data, out.len);
 }
 
 static const struct field bulk_fields[] = {

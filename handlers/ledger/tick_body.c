@@ -196,15 +196,15 @@ static bool is_lessons_hash(const char *text)
     return strcmp(text, no_lessons) == 0 || lessons_hash_is_valid(text);
 }
 
-const char *tick_lessons(const struct tick_in *in, const char *in_force)
+const char *tick_body_lessons(const struct tick_in *in, const char *in_force)
 {
     if (!in->lessons_hash)
         return in_force;
     return strcmp(in->lessons_hash, no_lessons) == 0 ? NULL : in->lessons_hash;
 }
 
-enum err tick_build(struct call *c, struct arena *arena, const struct tick_in *in, const char *prefix,
-                    struct tick *tick)
+enum err tick_body_build(struct call *c, struct arena *arena, const struct tick_in *in, const char *prefix,
+                         struct tick *tick)
 {
     static const struct action_in no_action;
     static const struct engine_in no_engine;
@@ -232,7 +232,7 @@ enum err tick_build(struct call *c, struct arena *arena, const struct tick_in *i
     return r.bad ? ERR_INVALID_FIELDS : OK;
 }
 
-enum err tick_out_of_order(struct call *c, const char *last, int64_t last_us, int64_t tick_us)
+enum err tick_body_out_of_order(struct call *c, const char *last, int64_t last_us, int64_t tick_us)
 {
     char last_at[TIME_TEXT_SIZE], tick_at[TIME_TEXT_SIZE];
     time_text_short(last_us, last_at);
@@ -241,7 +241,8 @@ enum err tick_out_of_order(struct call *c, const char *last, int64_t last_us, in
                        tick_at);
 }
 
-enum err tick_refusal(struct call *c, enum materialize_status status, const char *symbol, const char *prefix)
+enum err tick_body_problem(struct call *c, enum materialize_status status, const char *symbol,
+                           const char *prefix)
 {
     static const struct {
         const char *field, *detail;
@@ -264,7 +265,7 @@ enum err tick_refusal(struct call *c, enum materialize_status status, const char
                          refusals[status].fault, "%s %s", refusals[status].detail, symbol ? symbol : "");
 }
 
-void tick_input_json(struct buf *out, const struct tick_in *in)
+void tick_body_json(struct buf *out, const struct tick_in *in)
 {
     static const char *const members[] = { "portfolio", "proposed_action", "engine", "marks", "fees" };
     buf_char(out, '{');
@@ -280,14 +281,14 @@ void tick_input_json(struct buf *out, const struct tick_in *in)
     buf_char(out, '}');
 }
 
-const char *tick_content_hash(struct arena *arena, const struct tick_in *in, const struct tick *tick)
+const char *tick_body_hash(struct arena *arena, const struct tick_in *in, const struct tick *tick)
 {
     struct quantity equity = { 0 };
     (void)quantity_read(in->portfolio->equity_usd, &equity);
     return tick_hash(arena, tick, equity, in->lessons_hash);
 }
 
-const char *tick_regime(struct arena *arena, const struct tick_in *in, const char *symbol)
+const char *tick_body_regime(struct arena *arena, const struct tick_in *in, const char *symbol)
 {
     const struct bars_in *bars = in->bars.items;
     for (size_t i = 0; i < in->bars.count; i++) {

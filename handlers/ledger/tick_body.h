@@ -3,7 +3,7 @@
 #define DAYBOOK_HANDLERS_LEDGER_TICK_BODY_H
 
 #include "core/ledger/materialize.h"
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
 struct position_in {
     const char *symbol, *side, *size_base, *mark_price, *leverage, *entry_price, *realized_pnl_usd;
@@ -41,27 +41,28 @@ extern const struct field tick_body_fields[]; /* the body alone */
 
 /* Converts the input, in `arena`, and checks what a field table cannot: two positions of one symbol, numbers
  * that are too large, a tick in the future. Reports all faults, with `prefix` before the field names. */
-enum err tick_build(struct call *c, struct arena *arena, const struct tick_in *in, const char *prefix,
-                    struct tick *tick) must_check;
+enum err tick_body_build(struct call *c, struct arena *arena, const struct tick_in *in, const char *prefix,
+                         struct tick *tick) must_check;
 
 /* ERR_TICK_OUT_OF_ORDER with both times. `last` describes the last tick ("prev.tick_at"). */
-enum err tick_out_of_order(struct call *c, const char *last, int64_t last_us, int64_t tick_us) must_check;
+enum err tick_body_out_of_order(struct call *c, const char *last, int64_t last_us,
+                                int64_t tick_us) must_check;
 
 /* Turns a failure of the materializer into a problem of the request. */
-enum err tick_refusal(struct call *c, enum materialize_status status, const char *symbol,
-                      const char *prefix) must_check;
+enum err tick_body_problem(struct call *c, enum materialize_status status, const char *symbol,
+                           const char *prefix) must_check;
 
 /* Appends the tick without its bars as JSON, with its numbers as sent. */
-void tick_input_json(struct buf *out, const struct tick_in *in);
+void tick_body_json(struct buf *out, const struct tick_in *in);
 
 /* A hash of the content without the bars. It does not depend on the order of positions, marks and fees or on
- * the notation of numbers. `tick` is the result of tick_build for `in`. */
-const char *tick_content_hash(struct arena *arena, const struct tick_in *in, const struct tick *tick);
+ * the notation of numbers. `tick` is the result of tick_body_build for `in`. */
+const char *tick_body_hash(struct arena *arena, const struct tick_in *in, const struct tick *tick);
 
 /* The lessons hash of new trades: the one that the agent sent, else `in_force`. */
-const char *tick_lessons(const struct tick_in *in, const char *in_force);
+const char *tick_body_lessons(const struct tick_in *in, const char *in_force);
 
 /* The regime tag of a symbol, from its bars; NULL: no bars. */
-const char *tick_regime(struct arena *arena, const struct tick_in *in, const char *symbol);
+const char *tick_body_regime(struct arena *arena, const struct tick_in *in, const char *symbol);
 
 #endif

@@ -175,12 +175,12 @@ static enum err export_page(struct call *c, struct pages *p, const struct rows *
     bool csv = strcmp(in->format, "csv") == 0;
     struct buf out = { .arena = step };
     if (!p->started)
-        TRY(stream_begin(c, csv ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson"));
+        TRY(call_stream_begin(c, csv ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson"));
     if (!p->started && csv)
         rows_csv_names(&out, r);
     for (int row = 0; row < count; row++)
         (csv ? rows_csv : json_line)(&out, r, row);
-    return stream_write(c, out.data, out.len);
+    return call_stream_write(c, out.data, out.len);
 }
 
 static enum err trade_export(struct call *c)
@@ -212,7 +212,7 @@ static enum err stats_page(struct call *c, struct pages *p, const struct rows *r
         };
         trade_stats_add(&t->total, &one);
         struct trade_stats *group =
-            t->grouped ? trade_stats_group(&t->groups, row_text(r, row, &result.key)) : NULL;
+            t->grouped ? trade_stats_group(&t->groups, rows_text(r, row, &result.key)) : NULL;
         if (group)
             trade_stats_add(group, &one);
     }
@@ -245,7 +245,7 @@ static enum err trade_stats(struct call *c)
     struct pages p = { .query = &trade_results, .in = in, .limit = 10000, .take = stats_page, .arg = t };
     enum err err = pages_walk(c, &p);
     if (err == OK)
-        put_tally(reply_json(c, 200), in->group_by, t);
+        put_tally(call_reply_json(c, 200), in->group_by, t);
     arena_release(&totals);
     return err;
 }

@@ -191,7 +191,7 @@ static struct situation_outcome outcome_of(const struct rows *r, int row)
         situation_outcome_of(row_decimal(r, row, &past.realized_pnl_usd), row_decimal(r, row, &past.fees_usd),
                              row_decimal(r, row, &past.entry_size_usd));
     o.holding_minutes = row_decimal(r, row, &past.holding_minutes);
-    o.exit_reason = row_text(r, row, &past.exit_reason);
+    o.exit_reason = rows_text(r, row, &past.exit_reason);
     return o;
 }
 
@@ -201,11 +201,11 @@ static void take_items(struct call *c, struct recall *r, const struct rows *rows
     r->rows = rows;
     r->items = arena_zero(&c->arena, (size_t)(rows_count(rows) + 1) * sizeof *r->items);
     for (int row = 0; row < rows_count(rows); row++) {
-        if (!row_text(rows, row, &past.trade_id))
+        if (!rows_text(rows, row, &past.trade_id))
             continue;
         struct recall_item *item = &r->items[r->count++];
-        item->similarity = millionths(row_text(rows, row, &past.similarity));
-        item->summary = row_text(rows, row, &past.summary);
+        item->similarity = millionths(rows_text(rows, row, &past.similarity));
+        item->summary = rows_text(rows, row, &past.summary);
         item->outcome = outcome_of(rows, row);
         item->entry_us = row_time_us(rows, row, &past.entry_tick_at, 0);
     }
@@ -252,8 +252,8 @@ enum err recall_text_at(struct call *c, const char *deployment_id, const char *a
                           .min_similarity = DEFAULT_MIN_SIMILARITY,
                           .k = DEFAULT_K };
     TRY(query_one(c, &recall_deployment_of, r, NULL, &d)); /* it may have been deleted just now */
-    r->scope.skill_id = row_text(d, 0, &deployment.skill_id);
-    r->scope.version = row_text(d, 0, &deployment.version);
+    r->scope.skill_id = rows_text(d, 0, &deployment.skill_id);
+    r->scope.version = rows_text(d, 0, &deployment.version);
     return run(c, r);
 }
 
@@ -284,18 +284,18 @@ static void put_item(struct buf *out, struct call *c, const struct recall *r, si
     const struct situation_outcome *o = &r->items[i].outcome;
     const int row = (int)i;
     buf_char(out, '{');
-    put_text(out, "trade_id", row_text(r->rows, row, &past.trade_id));
+    put_text(out, "trade_id", rows_text(r->rows, row, &past.trade_id));
     put_similarity(out, r->items[i].similarity);
-    put_text(out, "symbol", row_text(r->rows, row, &past.symbol));
-    put_text(out, "side", row_text(r->rows, row, &past.side));
-    put_text(out, "entry_tick_at", row_time(r->rows, row, &past.entry_tick_at, &c->arena));
-    put_text(out, "exit_tick_at", row_time(r->rows, row, &past.exit_tick_at, &c->arena));
-    put_text(out, "summary", row_text(r->rows, row, &past.summary));
+    put_text(out, "symbol", rows_text(r->rows, row, &past.symbol));
+    put_text(out, "side", rows_text(r->rows, row, &past.side));
+    put_text(out, "entry_tick_at", rows_time(r->rows, row, &past.entry_tick_at, &c->arena));
+    put_text(out, "exit_tick_at", rows_time(r->rows, row, &past.exit_tick_at, &c->arena));
+    put_text(out, "summary", rows_text(r->rows, row, &past.summary));
     put_decimal(out, "net_usd", o->net_usd);
     put_decimal(out, "return_pct", decimal_round(o->return_pct, 4));
     put_decimal(out, "holding_minutes", o->holding_minutes);
-    put_text(out, "exit_reason", row_text(r->rows, row, &past.exit_reason));
-    put_text(out, "regime", row_text(r->rows, row, &past.regime));
+    put_text(out, "exit_reason", rows_text(r->rows, row, &past.exit_reason));
+    put_text(out, "regime", rows_text(r->rows, row, &past.regime));
     buf_char(out, '}');
 }
 
@@ -312,7 +312,7 @@ static void put_known(struct buf *out, const char *name, bool known, double valu
 static void put_count(struct buf *out, const struct recall *r, const char *name, const struct column *count)
 {
     buf_json_key(out, name);
-    buf_text(out, r->rows && rows_count(r->rows) ? row_text(r->rows, 0, count) : "0");
+    buf_text(out, r->rows && rows_count(r->rows) ? rows_text(r->rows, 0, count) : "0");
 }
 
 void recall_json(struct buf *out, struct call *c, const struct recall *r)
@@ -342,7 +342,7 @@ void recall_json(struct buf *out, struct call *c, const struct recall *r)
 static void put_answer(struct call *c, const struct recall_in *in, const struct recall *r,
                        const char *enabled)
 {
-    struct buf text = { .arena = &c->arena }, *out = reply_json(c, 200);
+    struct buf text = { .arena = &c->arena }, *out = call_reply_json(c, 200);
     const struct recall_shown shown =
         recall_text(&text, r->items, r->count, &r->evidence, r->left_out, (size_t)in->max_tokens);
     buf_char(out, '{');
@@ -366,9 +366,9 @@ static enum err recall_post(struct call *c)
     TRY(check(c, in));
     TRY(query_one(c, &recall_deployment, in, NULL, &d));
     struct recall r = {
-        .scope = { in->id, row_text(d, 0, &deployment.skill_id), row_text(d, 0, &deployment.version),
+        .scope = { in->id, rows_text(d, 0, &deployment.skill_id), rows_text(d, 0, &deployment.version),
                    strcmp(in->scope, "skill") == 0 },
-        .as_of = row_time(d, 0, &deployment.as_of, &c->arena),
+        .as_of = rows_time(d, 0, &deployment.as_of, &c->arena),
         .query = in->text ? in->text : rendered(c, in->situation),
         .symbol = in->symbol,
         .side = in->side,

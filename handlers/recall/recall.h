@@ -3,7 +3,7 @@
 #define DAYBOOK_HANDLERS_RECALL_RECALL_H
 
 #include "core/ledger/recall.h"
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
 /* Whose situations: those of a deployment, or (`skill`) of all deployments of its version of the skill. */
 struct situations_scope {

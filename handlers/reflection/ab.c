@@ -129,7 +129,7 @@ static enum err read_page(struct ab_build *m, const struct query *q, take_fn *ta
         const int count = rows_count(r) > m->in.limit ? (int)m->in.limit : rows_count(r);
         *more = rows_count(r) > count;
         if (*more) /* two short texts, which must outlive the page */
-            row_cursor(r, count - 1, &m->c->arena, &m->in.cursor);
+            rows_cursor(r, count - 1, &m->c->arena, &m->in.cursor);
         err = take(m, r, count);
     }
     arena_release(&page);
@@ -142,7 +142,7 @@ static enum err read_all(struct ab_build *m, const struct query *q, int64_t limi
     m->in.limit = limit;
     m->in.cursor = (struct cursor_values){ 0 };
     for (bool more = true; more;) {
-        call_breathe(m->c);
+        call_yield(m->c);
         TRY(read_page(m, q, take, &more));
         TRY(check_count(m));
     }
@@ -153,9 +153,9 @@ static enum err take_trades(struct ab_build *m, const struct rows *r, int count)
 {
     for (int row = 0; row < count; row++) {
         const struct ab_trade t = {
-            .lessons_hash = row_text(r, row, &trade.entry_lessons_hash),
-            .regime = row_text(r, row, &trade.entry_regime_tag),
-            .symbol = row_text(r, row, &trade.symbol),
+            .lessons_hash = rows_text(r, row, &trade.entry_lessons_hash),
+            .regime = rows_text(r, row, &trade.entry_regime_tag),
+            .symbol = rows_text(r, row, &trade.symbol),
             .values = { row_double(r, row, &trade.net_usd, NAN), row_double(r, row, &trade.return_pct, NAN) },
             .realized_usd = row_double(r, row, &trade.realized_pnl_usd, NAN),
             .entry_us = row_int(r, row, &trade.entry_us, 0),
@@ -168,9 +168,9 @@ static enum err take_trades(struct ab_build *m, const struct rows *r, int count)
 static enum err take_notes(struct ab_build *m, const struct rows *r, int count)
 {
     for (int row = 0; row < count; row++) {
-        const struct ab_note n = { .hash = row_text(r, row, &note.content_hash),
-                                   .id = row_text(r, row, &note.id),
-                                   .suppressed = slot_set_listed(row_text(r, row, &note.suppressed)) };
+        const struct ab_note n = { .hash = rows_text(r, row, &note.content_hash),
+                                   .id = rows_text(r, row, &note.id),
+                                   .suppressed = slot_set_listed(rows_text(r, row, &note.suppressed)) };
         ab_report_note(m->job->report, &n);
     }
     return OK;
@@ -179,10 +179,10 @@ static enum err take_notes(struct ab_build *m, const struct rows *r, int count)
 static enum err take_texts(struct ab_build *m, const struct rows *r, int count)
 {
     for (int row = 0; row < count; row++) {
-        const struct ab_note n = { .hash = row_text(r, row, &note_text.content_hash),
-                                   .id = row_text(r, row, &note_text.id),
-                                   .suppressed = slot_set_listed(row_text(r, row, &note_text.suppressed)),
-                                   .text = row_text(r, row, &note_text.lessons_text) };
+        const struct ab_note n = { .hash = rows_text(r, row, &note_text.content_hash),
+                                   .id = rows_text(r, row, &note_text.id),
+                                   .suppressed = slot_set_listed(rows_text(r, row, &note_text.suppressed)),
+                                   .text = rows_text(r, row, &note_text.lessons_text) };
         ab_report_text(m->job->report, &n);
     }
     return work(m);
@@ -195,7 +195,7 @@ static enum err read_trades(struct ab_build *m)
     struct rows *r;
     TRY(query_one(m->c, &ab_versions, &m->in, NULL, &r));
     for (int row = 0; row < rows_count(r); row++) {
-        m->in.version = row_text(r, row, &ver.version);
+        m->in.version = rows_text(r, row, &ver.version);
         if (row_bool(r, row, &ver._traded) && (!only || strcmp(only, m->in.version) == 0))
             TRY(read_all(m, &ab_trades, TRADES_A_PAGE, take_trades));
     }
@@ -220,7 +220,7 @@ static enum err compute(struct ab_build *m)
     ab_report_compute(m->job->report);
     TRY(work(m));
     const struct buf *json = ab_report_json(m->job->report);
-    buf_add(reply_json(m->c, 200), json->data, json->len);
+    buf_add(call_reply_json(m->c, 200), json->data, json->len);
     return OK;
 }
 

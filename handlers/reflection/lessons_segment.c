@@ -39,13 +39,13 @@ static struct segment segment_of(struct call *c, const struct rows *r)
 {
     const struct segment_in *in = c->in;
     const slot_set asked = reflection_slot_set(&in->suppress);
-    struct segment s = { .note_id = row_text(r, 0, &row.note_id),
-                         .scope = row_text(r, 0, &row.note_scope),
+    struct segment s = { .note_id = rows_text(r, 0, &row.note_id),
+                         .scope = rows_text(r, 0, &row.note_scope),
                          .suppressed = asked };
     if (!s.note_id)
         return s;
-    s.suppressed |= slot_set_listed(row_text(r, 0, &row.suppressed));
-    const char *lessons = reflect_note_without(&c->arena, row_text(r, 0, &row.lessons_text), asked);
+    s.suppressed |= slot_set_listed(rows_text(r, 0, &row.suppressed));
+    const char *lessons = reflect_note_without(&c->arena, rows_text(r, 0, &row.lessons_text), asked);
     if (!*lessons)
         return s;
     char *hash = arena_alloc(&c->arena, LESSONS_HASH_SIZE);
@@ -74,10 +74,10 @@ static enum err render(struct call *c, const struct rows *r)
         enabled ? segment_of(c, r) : (struct segment){ .suppressed = reflection_slot_set(&in->suppress) };
     const char *text = s.text ? s.text : "";
     if (call_prefers(c, "text/markdown"))
-        return reply_text(c, 200, "text/markdown; charset=utf-8", text);
-    struct buf *out = reply_json(c, 200);
+        return call_reply_text(c, 200, "text/markdown; charset=utf-8", text);
+    struct buf *out = call_reply_json(c, 200);
     buf_fmt(out, "{\"deployment_id\":\"%s\",\"as_of\":\"%s\",\"enabled\":%s",
-            row_text(r, 0, &row.deployment_id), row_time(r, 0, &row.as_of, &c->arena),
+            rows_text(r, 0, &row.deployment_id), rows_time(r, 0, &row.as_of, &c->arena),
             enabled ? "true" : "false");
     json_put_text(out, "note_id", s.note_id);
     json_put_text(out, "scope", s.scope);

@@ -3,7 +3,7 @@
 #include "handlers/kit/fields.h"
 #include "handlers/kit/instant.h"
 #include "handlers/kit/row.h"
-#include "handlers/reflection/reflection_parts.h"
+#include "handlers/reflection/reflection_internal.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 
@@ -84,26 +84,26 @@ static enum err read_state(struct call *c, struct reflection *r)
     struct rows *row;
     arena_release(&r->state.arena);
     TRY(query_one(c, &reflection_state, r, &r->state.arena, &row));
-    r->state.strategy = row_text(row, 0, &state.strategy);
-    r->state.avoid = row_text(row, 0, &state.avoid);
-    r->state.lessons = row_text(row, 0, &state.lessons_text);
+    r->state.strategy = rows_text(row, 0, &state.strategy);
+    r->state.avoid = rows_text(row, 0, &state.avoid);
+    r->state.lessons = rows_text(row, 0, &state.lessons_text);
     r->state.any_closed = row_bool(row, 0, &state.any_closed);
     r->state.cadence = (struct cadence_state){
-        .cadence = cadence_find(row_text(row, 0, &state.reflection_cadence)),
+        .cadence = cadence_find(rows_text(row, 0, &state.reflection_cadence)),
         .every_n_trades = row_int(row, 0, &state.every_n_trades, 1),
         .closed = row_int(row, 0, &state.closed_since, 0),
         .now_us = row_time_us(row, 0, &state.as_of, 0),
-        .has_note = row_text(row, 0, &state.generated_at),
+        .has_note = rows_text(row, 0, &state.generated_at),
         .note_us = row_time_us(row, 0, &state.generated_at, 0),
-        .has_failed = row_text(row, 0, &state.failed_at),
+        .has_failed = rows_text(row, 0, &state.failed_at),
         .failed_us = row_time_us(row, 0, &state.failed_at, 0),
     };
     r->active_note_id = copy_of(c, row, &state.note_id);
     r->own_model = copy_of(c, row, &state.reflection_model);
-    r->as_of = row_time(row, 0, &state.as_of, &c->arena);
+    r->as_of = rows_time(row, 0, &state.as_of, &c->arena);
     if (row_bool(row, 0, &state.too_early))
         return problem_set(&c->problem, ERR_TIME_ORDER, "the active note is of %s, after %s",
-                           row_time(row, 0, &state.generated_at, &c->arena), r->as_of);
+                           rows_time(row, 0, &state.generated_at, &c->arena), r->as_of);
     return OK;
 }
 
@@ -210,7 +210,7 @@ static enum err reflect(struct call *c)
         .suppressed = reflection_slot_set(&in->suppress),
         .max_trades = in->max_trades,
     };
-    return reflection_run(c, &ask, reply_json(c, 200));
+    return reflection_run(c, &ask, call_reply_json(c, 200));
 }
 
 static enum err list(struct call *c)

@@ -3,7 +3,7 @@
 #define DAYBOOK_HANDLERS_REFLECTION_REFLECTION_H
 
 #include "core/reflect/reflect_note.h"
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
 enum { REFLECTION_TRADES_MAX = 1000 }; /* newest trades that one reflection reads */
 

@@ -8,7 +8,7 @@
 #include "core/base/utf8.h"
 #include "core/reflect/lessons_hash.h"
 #include "handlers/kit/row.h"
-#include "handlers/reflection/reflection_parts.h"
+#include "handlers/reflection/reflection_internal.h"
 #include "server/config.h"
 #include "server/dispatch/query.h"
 #include "server/log.h"
@@ -27,9 +27,9 @@ QUERY(reflection_trades, REFLECTION_TRADES, reflection_params, READS(trade));
 static struct reflect_trade trade_of(const struct rows *r, int row)
 {
     return (struct reflect_trade){
-        .symbol = row_text(r, row, &trade.symbol),
-        .side = row_text(r, row, &trade.side),
-        .regime = row_text(r, row, &trade.entry_regime_tag),
+        .symbol = rows_text(r, row, &trade.symbol),
+        .side = rows_text(r, row, &trade.side),
+        .regime = rows_text(r, row, &trade.entry_regime_tag),
         .entry_us = row_time_us(r, row, &trade.entry_tick_at, 0),
         .exit_us = row_time_us(r, row, &trade.exit_tick_at, 0),
         .size_usd = row_double(r, row, &trade.entry_size_usd, 0),
@@ -39,8 +39,8 @@ static struct reflect_trade trade_of(const struct rows *r, int row)
         .mfe_usd = row_double(r, row, &trade.mfe_usd, 0),
         .mae_usd = row_double(r, row, &trade.mae_usd, 0),
         .minutes = row_double(r, row, &trade.holding_minutes, 0),
-        .entry_reason = row_text(r, row, &trade.entry_reason),
-        .exit_reason = row_text(r, row, &trade.exit_reason),
+        .entry_reason = rows_text(r, row, &trade.entry_reason),
+        .exit_reason = rows_text(r, row, &trade.exit_reason),
     };
 }
 
@@ -73,7 +73,7 @@ static enum err read_trades(struct call *c, struct arena *arena, const struct re
     const size_t count = (size_t)rows_count(found);
     struct reflect_trade *trades = arena_alloc(arena, (count + 1) * sizeof *trades);
     for (size_t i = 0; i < count; i++) {
-        call_breathe(c); /* a thousand of them take a few milliseconds */
+        call_yield(c); /* a thousand of them take a few milliseconds */
         trades[i] = trade_of(found, (int)i);
     }
     *f = (struct reflect_facts){
@@ -185,7 +185,7 @@ const char *reflection_model(const struct call *c, const struct reflection *r)
 static void prompt_take(struct call *c, struct arena *arena, struct reflection *r,
                         const struct reflect_facts *f)
 {
-    call_breathe(c);
+    call_yield(c);
     const struct reflect_prompt p = reflect_prompt(arena, f);
     r->prompt =
         (struct reflect_prompt){ arena_text(&c->arena, p.system), arena_text(&c->arena, p.user), p.tokens };
@@ -237,7 +237,7 @@ static enum err ask_model(struct call *c, struct reflection *r, struct llm_answe
     r->model_used = line_of(c, reflection_model(c, r), MODEL_CHARS);
     enum err err = llm_ask(&c->task, &question, answer);
     if (is_model_failure(err)) {
-        set_outcome(c, r, "model_failed", err_code(err), c->problem.detail);
+        set_outcome(c, r, "model_failed", problem_code(err), c->problem.detail);
         c->problem = (struct problem){ .arena = c->problem.arena };
         return OK;
     }

@@ -59,13 +59,14 @@ static void put_with_diff(struct buf *out, const struct rows *r, int row)
     rows_json(out, r, row);
     out->len--; /* the closing brace */
     buf_json_key(out, "diff");
-    reflect_note_diff_json(out, row_text(r, row, &note._previous_text), row_text(r, row, &note.lessons_text));
+    reflect_note_diff_json(out, rows_text(r, row, &note._previous_text),
+                           rows_text(r, row, &note.lessons_text));
     buf_char(out, '}');
 }
 
 static enum err render(struct call *c, const struct rows *r)
 {
-    put_with_diff(reply_json(c, 200), r, 0);
+    put_with_diff(call_reply_json(c, 200), r, 0);
     return OK;
 }
 
@@ -77,7 +78,7 @@ static enum err list(struct call *c)
                                                           : &note_list;
     struct rows *r;
     TRY(query_rows(c, q, in, NULL, &r));
-    query_page(c, reply_json(c, 200), q, in, r, in->diff[0] == 't' ? put_with_diff : NULL);
+    query_page(c, call_reply_json(c, 200), q, in, r, in->diff[0] == 't' ? put_with_diff : NULL);
     return OK;
 }
 
@@ -88,7 +89,7 @@ static enum err reply_note(struct call *c, int status, const char *id)
     const struct note_in in = { .id = id, .as_of = LATEST };
     struct rows *r;
     TRY(query_one(c, &note_get, &in, NULL, &r));
-    put_with_diff(reply_json(c, status), r, 0);
+    put_with_diff(call_reply_json(c, status), r, 0);
     if (status == 201)
         c->reply.location = arena_fmt(&c->arena, "/v1/reflection_notes/%s", id);
     return OK;
@@ -100,19 +101,19 @@ static enum err promote_tx(struct call *c, void *arg)
     struct rows *r;
     TRY(query_one(c, &note_lock, &in, NULL, &r));
     TRY(query_one(c, &note_promotion, &in, NULL, &r));
-    if (!row_text(r, 0, &promotion.deployment_id))
+    if (!rows_text(r, 0, &promotion.deployment_id))
         return problem_set(&c->problem, ERR_INVALID_TRANSITION, "note %s already belongs to a skill", in.id);
     if (row_bool(r, 0, &promotion.same))
-        return reply_note(c, 200, row_text(r, 0, &promotion.active_id));
+        return reply_note(c, 200, rows_text(r, 0, &promotion.active_id));
     if (row_bool(r, 0, &promotion.before_note))
         return problem_set(&c->problem, ERR_TIME_ORDER, "the note was made at %s",
-                           row_time(r, 0, &promotion.generated_at, &c->arena));
+                           rows_time(r, 0, &promotion.generated_at, &c->arena));
     if (row_bool(r, 0, &promotion.before_active))
         return problem_set(&c->problem, ERR_TIME_ORDER, "the note that it replaces is from %s",
-                           row_time(r, 0, &promotion.active_generated_at, &c->arena));
-    in.promoted_at = row_text(r, 0, &promotion.promoted_at);
+                           rows_time(r, 0, &promotion.active_generated_at, &c->arena));
+    in.promoted_at = rows_text(r, 0, &promotion.promoted_at);
     TRY(query_one(c, &note_promote, &in, NULL, &r));
-    return reply_note(c, 201, row_text(r, 0, &promoted.id));
+    return reply_note(c, 201, rows_text(r, 0, &promoted.id));
 }
 
 static enum err promote(struct call *c)

@@ -1,7 +1,7 @@
 /* Stores a reflection: the claim, which allows one attempt at a time, and the outcome. */
 #include "core/ledger/json_put.h"
 #include "handlers/kit/row.h"
-#include "handlers/reflection/reflection_parts.h"
+#include "handlers/reflection/reflection_internal.h"
 #include "server/dispatch/query.h"
 #include "server/id.h"
 #include "server/loop.h"
@@ -37,9 +37,9 @@ enum err reflection_claim(struct call *c, struct reflection *r)
     r->claim = id_new(&c->arena);
     r->claim_ms = call_limit_ms(c) + CLAIM_GRACE_MS;
     TRY(query_one(c, &claim_acquire, r, NULL, &found));
-    if (row_text(found, 0, &claimed.claimed))
+    if (rows_text(found, 0, &claimed.claimed))
         return OK;
-    const char *left = row_text(found, 0, &claimed.seconds_left);
+    const char *left = rows_text(found, 0, &claimed.seconds_left);
     r->claim = NULL;
     return problem_set(&c->problem, ERR_REFLECTION_RUNNING,
                        "ask again when it has ended, which takes at most %s s more", left ? left : "a few");
@@ -104,9 +104,9 @@ static enum err settle(struct call *c, const struct reflection *r)
 {
     struct rows *found;
     TRY(query_one(c, &reflection_settle, r, NULL, &found));
-    if (!row_text(found, 0, &settled.deployment_id))
+    if (!rows_text(found, 0, &settled.deployment_id))
         return query_missing(c, &reflection_add, r);
-    if (!row_text(found, 0, &settled.claim))
+    if (!rows_text(found, 0, &settled.claim))
         return problem_set(&c->problem, ERR_REFLECTION_RUNNING,
                            "this attempt lost its claim before it finished, and stored nothing");
     return OK;

@@ -102,7 +102,7 @@ static enum err take_signals(struct call *c, struct research_in *in)
 {
     const char *json = field_param(c->route->fields, in, "new_signals", &c->arena);
     in->signals_json = json ? json : "{}";
-    TRY(rerun_signals_given(c, "new_signals", &in->new_signals, &in->signals));
+    TRY(episodic_rerun_signals(c, "new_signals", &in->new_signals, &in->signals));
     in->entry.regime_tag = regime_of(&c->arena, &in->signals.regime);
     return OK;
 }
@@ -117,7 +117,7 @@ static enum err find_prior(struct call *c, struct research_in *in)
         return problem_field(&c->problem, "prior_id", FAULT_UNKNOWN_REFERENCE,
                              "is not an entry of this ticker and task_type that was usable at that time");
     in->prior = r;
-    in->rerun = prior_decide(c, r, &in->signals);
+    in->rerun = episodic_prior_decide(c, r, &in->signals);
     return OK;
 }
 
@@ -125,16 +125,16 @@ static enum err find_prior(struct call *c, struct research_in *in)
 static enum err reuse_tx(struct call *c, void *arg)
 {
     struct research_in *in = arg;
-    in->prior_id = row_text(in->prior, 0, &prior_row.id);
+    in->prior_id = rows_text(in->prior, 0, &prior_row.id);
     TRY(query_run(c, &prior_reuse, in));
-    struct buf *out = reply_json(c, 200);
+    struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"source\":\"cached\"");
     put_text(out, "prior_id", in->prior_id);
-    put_number(out, "probability", row_text(in->prior, 0, &prior_row.probability));
-    put_text(out, "answer", row_text(in->prior, 0, &prior_row.answer));
+    put_number(out, "probability", rows_text(in->prior, 0, &prior_row.probability));
+    put_text(out, "answer", rows_text(in->prior, 0, &prior_row.answer));
     buf_json_key(out, "prior");
     rows_json(out, in->prior, 0);
-    put_number(out, "prior_age_days", row_text(in->prior, 0, &prior_row._age_days));
+    put_number(out, "prior_age_days", rows_text(in->prior, 0, &prior_row._age_days));
     buf_char(out, '}');
     return OK;
 }
@@ -191,12 +191,12 @@ static const struct research_case *cases_of(struct call *c, const struct rows *r
     struct research_case *cases = arena_alloc(&c->arena, ((size_t)rows_count(r) + 1) * sizeof *cases);
     for (int row = 0; row < rows_count(r); row++)
         cases[row] = (struct research_case){
-            .ticker = row_text(r, row, &analogous.ticker),
-            .created_at = row_time(r, row, &analogous.created_at, &c->arena),
-            .question = row_text(r, row, &analogous.question),
-            .answer = row_text(r, row, &analogous.answer),
-            .probability = row_text(r, row, &analogous.probability),
-            .confidence = row_text(r, row, &analogous.confidence),
+            .ticker = rows_text(r, row, &analogous.ticker),
+            .created_at = rows_time(r, row, &analogous.created_at, &c->arena),
+            .question = rows_text(r, row, &analogous.question),
+            .answer = rows_text(r, row, &analogous.answer),
+            .probability = rows_text(r, row, &analogous.probability),
+            .confidence = rows_text(r, row, &analogous.confidence),
         };
     return cases;
 }
@@ -205,7 +205,7 @@ static const char *const *takeaways_of(struct call *c, const struct rows *r)
 {
     const char **takeaways = arena_alloc(&c->arena, ((size_t)rows_count(r) + 1) * sizeof *takeaways);
     for (int row = 0; row < rows_count(r); row++)
-        takeaways[row] = row_text(r, row, &lesson_used.takeaway);
+        takeaways[row] = rows_text(r, row, &lesson_used.takeaway);
     return takeaways;
 }
 
@@ -220,7 +220,7 @@ static enum err make_prompt(struct call *c, struct research_in *in)
         .max_tokens = (size_t)in->max_tokens,
     };
     struct rows *lessons;
-    in->near_text = research_query(&c->arena, &q, row_text(in->prior, 0, &prior_row.question));
+    in->near_text = research_query(&c->arena, &q, rows_text(in->prior, 0, &prior_row.question));
     TRY(lesson_list_active(c, lesson_tags(c, in), in->entry.created_at, &lessons));
     in->lessons = lessons;
     q.takeaways = takeaways_of(c, lessons);
@@ -246,22 +246,22 @@ static void put_memory(struct buf *out, const struct research_in *in)
     buf_char(out, '[');
     for (size_t i = in->prompt.lessons; i > 0; i--) /* in the order of the text: newest last */
         buf_fmt(out, "%s\"%s\"", i < in->prompt.lessons ? "," : "",
-                row_text(in->lessons, (int)i - 1, &lesson_used.id));
+                rows_text(in->lessons, (int)i - 1, &lesson_used.id));
     buf_char(out, ']');
     buf_json_key(out, "analogous");
     buf_char(out, '[');
     for (int i = 0; i < (int)in->prompt.cases; i++)
-        buf_fmt(out, "%s{\"id\":\"%s\",\"score\":%s}", i ? "," : "", row_text(in->cases, i, &analogous.id),
-                row_text(in->cases, i, &analogous.score));
+        buf_fmt(out, "%s{\"id\":\"%s\",\"score\":%s}", i ? "," : "", rows_text(in->cases, i, &analogous.id),
+                rows_text(in->cases, i, &analogous.score));
     buf_char(out, ']');
     put_text(out, "degraded", in->degraded);
 }
 
 static void put_prompt(struct call *c, const struct research_in *in)
 {
-    struct buf *out = reply_json(c, 200);
+    struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"source\":\"fresh\"");
-    prior_json(out, in->prior, &in->rerun);
+    episodic_prior_json(out, in->prior, &in->rerun);
     put_text(out, "system", in->prompt.system);
     put_text(out, "user", in->prompt.user);
     buf_json_key(out, "tokens");
@@ -274,7 +274,7 @@ static void put_prompt(struct call *c, const struct research_in *in)
 static void put_outcome(struct buf *out, const struct research_in *in, const struct research_outcome *o)
 {
     buf_json_key(out, "episode");
-    episode_json(out, &in->episode);
+    episodic_json(out, &in->episode);
     buf_json_key(out, "duplicate");
     buf_json_bool(out, in->episode.known);
     put_text(out, "prior_id", o->prior_id);
@@ -288,8 +288,8 @@ static void put_outcome(struct buf *out, const struct research_in *in, const str
 
 static struct buf *begin_stored(struct call *c, const struct research_in *in)
 {
-    struct buf *out = reply_json(c, in->episode.known ? 200 : 201);
-    c->reply.location = arena_fmt(&c->arena, "/v1/episodic/%s", episode_id(&in->episode));
+    struct buf *out = call_reply_json(c, in->episode.known ? 200 : 201);
+    c->reply.location = arena_fmt(&c->arena, "/v1/episodic/%s", episodic_id(&in->episode));
     return out;
 }
 
@@ -305,7 +305,7 @@ static void put_stepped(struct call *c, const struct research_in *in, const stru
 {
     struct buf *out = begin_stored(c, in);
     buf_text(out, "{\"source\":\"fresh\"");
-    prior_json(out, in->prior, &in->rerun);
+    episodic_prior_json(out, in->prior, &in->rerun);
     put_outcome(out, in, o);
     put_text(out, "model_used", in->model_answer.model);
     buf_fmt(out, ",\"tokens_in\":%lld,\"tokens_out\":%lld", (long long)in->model_answer.tokens_in,

@@ -26,7 +26,7 @@ struct research_in {
 
     const char *signals_json; /* all of new_signals */
     struct rerun_signals signals;
-    const struct rows *prior; /* one row; see prior_found */
+    const struct rows *prior; /* one row; see episodic_prior_exists */
     struct rerun rerun;
     struct research_prompt prompt;
     const struct rows *lessons, *cases;

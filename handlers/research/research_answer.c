@@ -78,8 +78,9 @@ enum err research_read_answer(struct call *c, const struct llm_answer *model_ans
     if (err == ERR_INVALID_FIELDS)
         return invalid(c, model_answer, faults_text(&c->arena, &p));
     if (err != OK)
-        return invalid(c, model_answer,
-                       arena_fmt(&c->arena, "%s: %s", err_code(err), p.detail ? p.detail : err_title(err)));
+        return invalid(
+            c, model_answer,
+            arena_fmt(&c->arena, "%s: %s", problem_code(err), p.detail ? p.detail : problem_title(err)));
     if (!entry->question) /* keep the question of the request */
         entry->question = in.question;
     entry->answer = in.answer;

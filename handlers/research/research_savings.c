@@ -45,13 +45,14 @@ static void put_total(struct buf *out, const struct rows *r)
     };
     buf_text(out, "\"total\":{");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        put_column(out, columns[i].name, rows_count(r) ? row_text(r, 0, columns[i].column) : columns[i].none);
+        put_column(out, columns[i].name,
+                   rows_count(r) ? rows_text(r, 0, columns[i].column) : columns[i].none);
     buf_char(out, '}');
 }
 
 static enum err savings(struct call *c, const struct rows *r)
 {
-    struct buf *out = reply_json(c, 200);
+    struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"items\":[");
     for (int row = 0; row < rows_count(r) && row < KINDS_MAX; row++) {
         if (row)

@@ -17,10 +17,10 @@ static enum err add_lesson(struct call *c, const struct research_in *in, struct 
         .ticker = in->entry.ticker,
         .task_type = in->entry.task_type,
         .signals = in->signals_json,
-        .prior = row_text(in->prior, 0, &prior_row.probability),
+        .prior = rows_text(in->prior, 0, &prior_row.probability),
         .probability = in->entry.probability,
         .shift = shift,
-        .age_days = row_text(in->prior, 0, &prior_row._age_days),
+        .age_days = rows_text(in->prior, 0, &prior_row._age_days),
         .new_filing = in->signals.new_filing,
         .guidance_update = in->signals.guidance_update,
         .changed = in->rerun.changed,
@@ -33,7 +33,7 @@ static enum err add_lesson(struct call *c, const struct research_in *in, struct 
         .outcome = texts.outcome,
         .takeaway = texts.takeaway,
         .tags = text_pair(&c->arena, research_tag(&c->arena, in->entry.task_type), "regime-shift"),
-        .evidence = text_pair(&c->arena, arena_fmt(&c->arena, "episode:%s", episode_id(&in->episode)),
+        .evidence = text_pair(&c->arena, arena_fmt(&c->arena, "episode:%s", episodic_id(&in->episode)),
                               arena_fmt(&c->arena, "episode:%s", o->prior_id)),
     };
     struct rows *row;
@@ -45,15 +45,15 @@ static enum err add_lesson(struct call *c, const struct research_in *in, struct 
 /* Compares with the prior. An entry that existed already gave its lesson when it was new. */
 static enum err learn_from_shift(struct call *c, const struct research_in *in, struct research_outcome *o)
 {
-    if (!prior_found(in->prior) || in->episode.known)
+    if (!episodic_prior_exists(in->prior) || in->episode.known)
         return OK;
     struct decimal shift;
     char *text = arena_alloc(&c->arena, DECIMAL_TEXT_SIZE);
     bool surprises =
-        research_shift(row_text(in->prior, 0, &prior_row.probability), in->entry.probability, &shift);
+        research_shift(rows_text(in->prior, 0, &prior_row.probability), in->entry.probability, &shift);
     decimal_text(shift, text);
     o->shift = text;
-    o->prior_id = row_text(in->prior, 0, &prior_row.id);
+    o->prior_id = rows_text(in->prior, 0, &prior_row.id);
     return surprises ? add_lesson(c, in, shift, o) : OK;
 }
 
@@ -61,7 +61,7 @@ static enum err store_tx(struct call *c, void *arg)
 {
     struct research_in *in = arg;
     struct research_outcome outcome = { 0 };
-    TRY(episodes_store(c, &c->arena, &in->episode, 1));
+    TRY(episodic_store(c, &c->arena, &in->episode, 1));
     TRY(learn_from_shift(c, in, &outcome));
     in->reply(c, in, &outcome);
     return OK;
@@ -69,7 +69,7 @@ static enum err store_tx(struct call *c, void *arg)
 
 enum err research_store(struct call *c, struct research_in *in)
 {
-    TRY(episode_check(c, &in->entry, &c->arena, &in->episode));
-    TRY(episodes_prepare(c, &c->arena, &in->episode, 1));
+    TRY(episodic_check(c, &in->entry, &c->arena, &in->episode));
+    TRY(episodic_prepare(c, &c->arena, &in->episode, 1));
     return query_tx(c, store_tx, in);
 }

@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_SERVER_DISPATCH_AUTH_H
 #define DAYBOOK_SERVER_DISPATCH_AUTH_H
 
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
 struct auth *auth_open(struct loop *loop);
 void auth_close(struct auth *auth);

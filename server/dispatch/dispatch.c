@@ -10,7 +10,7 @@
 #include "core/base/time_text.h"
 #include "db/db.h"
 #include "server/backfill.h"
-#include "server/call.h"
+#include "server/dispatch/call.h"
 #include "server/config.h"
 #include "server/coro.h"
 #include "server/dispatch/auth.h"
@@ -201,7 +201,7 @@ static bool uses_idempotency_key(const struct call *c)
 static void run_coroutine(void *arg)
 {
     struct call *c = arg;
-    enum err err = uses_idempotency_key(c) ? idempotency_run(c) : route_run(c);
+    enum err err = uses_idempotency_key(c) ? idempotency_run(c) : query_run_route(c);
     if (db_task_end(&c->task)) {
         log_event(LOG_ERROR, "tx_left_open", "route=%s request_id=%s", c->route->path, c->request_id);
         err = ERR_INTERNAL;
@@ -225,7 +225,7 @@ static void work(struct call *c)
         coro_start(run_coroutine, c);
         return;
     }
-    err = route_run(c);
+    err = query_run_route(c);
     if (err != OK || !c->task.wait) /* otherwise the query's callback replies */
         call_answer(c, err);
 }
@@ -291,7 +291,7 @@ static void fail(struct call *c, enum err err)
 {
     struct reply *r = &c->reply;
     r->error = err;
-    r->status = err_status(err);
+    r->status = problem_status(err);
     r->content_type = "application/problem+json";
     r->body.len = 0;
     r->location = NULL;
@@ -356,7 +356,7 @@ static void account(struct exchange *x, bool sent)
         .us = us,
         .bytes_in = x->received_bytes,
         .bytes_out = x->sent_bytes,
-        .code = error != OK && (sent || x->state == EXCHANGE_TOO_SLOW) ? err_code(error) : NULL,
+        .code = error != OK && (sent || x->state == EXCHANGE_TOO_SLOW) ? problem_code(error) : NULL,
     };
     log_request(&line);
 }

@@ -55,15 +55,15 @@ static const char *request_hash(struct call *c)
 
 static enum err replay(struct call *c, const struct rows *r, const char *hash)
 {
-    if (strcmp(row_text(r, 0, &stored_reply.request_hash), hash) != 0)
+    if (strcmp(rows_text(r, 0, &stored_reply.request_hash), hash) != 0)
         return ERR_IDEMPOTENCY_CONFLICT;
-    if (strcmp(row_text(r, 0, &stored_reply.status), "0") == 0)
+    if (strcmp(rows_text(r, 0, &stored_reply.status), "0") == 0)
         return ERR_IDEMPOTENCY_IN_PROGRESS;
-    reply_json(c, atoi(row_text(r, 0, &stored_reply.status)));
-    c->reply.content_type = arena_text(&c->arena, row_text(r, 0, &stored_reply.content_type));
-    const char *location = row_text(r, 0, &stored_reply.location);
+    call_reply_json(c, atoi(rows_text(r, 0, &stored_reply.status)));
+    c->reply.content_type = arena_text(&c->arena, rows_text(r, 0, &stored_reply.content_type));
+    const char *location = rows_text(r, 0, &stored_reply.location);
     c->reply.location = location ? arena_text(&c->arena, location) : NULL;
-    buf_add(&c->reply.body, row_text(r, 0, &stored_reply.body), row_bytes(r, 0, &stored_reply.body));
+    buf_add(&c->reply.body, rows_text(r, 0, &stored_reply.body), rows_bytes(r, 0, &stored_reply.body));
     c->reply.replayed = true;
     return OK;
 }
@@ -72,7 +72,7 @@ static enum err replay(struct call *c, const struct rows *r, const char *hash)
  * errors that depend on the configuration, and conflicts with another request. */
 static bool is_storable(const struct call *c, enum err err)
 {
-    return err_status(err) < 500 && err != ERR_MODEL_NOT_CONFIGURED && err != ERR_REFLECTION_RUNNING &&
+    return problem_status(err) < 500 && err != ERR_MODEL_NOT_CONFIGURED && err != ERR_REFLECTION_RUNNING &&
            !db_is_retryable(&c->task);
 }
 
@@ -85,7 +85,7 @@ void idempotency_partial_failure(struct call *c, enum err err)
 
 static void reply_with_problem(struct call *c, enum err err)
 {
-    struct buf *out = reply_json(c, err_status(err));
+    struct buf *out = call_reply_json(c, problem_status(err));
     c->reply.content_type = "application/problem+json";
     c->reply.location = NULL;
     problem_json(out, err, &c->problem, c->request_id);
@@ -106,13 +106,13 @@ static enum err run_in_tx(struct call *c, void *arg)
     struct claim in = { .key = c->exchange->headers.idempotency_key, .request_hash = request_hash(c) };
     struct rows *r;
     TRY(query_rows(c, &key_lock, &in, NULL, &r));
-    if (row_text(r, 0, &lock_row.locked)[0] != 't')
+    if (rows_text(r, 0, &lock_row.locked)[0] != 't')
         return ERR_IDEMPOTENCY_IN_PROGRESS;
     TRY(query_rows(c, &key_find, &in, NULL, &r));
     if (rows_count(r))
         return replay(c, r, in.request_hash);
     TRY(db_savepoint(&c->task));
-    enum err err = route_run(c);
+    enum err err = query_run_route(c);
     if (err != OK) {
         if (!is_storable(c, err))
             return err;
@@ -168,7 +168,7 @@ static enum err run_with_claim(struct call *c)
         TRY(query_rows(c, &key_claim, in, NULL, &r));
         if (rows_count(r)) {
             c->claim = in;
-            return finish_claim(c, route_run(c));
+            return finish_claim(c, query_run_route(c));
         }
         TRY(query_rows(c, &key_find, in, NULL, &r));
         if (rows_count(r))

@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_SERVER_DISPATCH_IDEMPOTENCY_H
 #define DAYBOOK_SERVER_DISPATCH_IDEMPOTENCY_H
 
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
 /* Runs the route and stores its reply in one transaction, or replays the stored reply. A route that asks a
  * model runs without a transaction: a claim marks the key as in use. Its reply is stored by the handler's own

@@ -139,7 +139,7 @@ void query_page(struct call *c, struct buf *out, const struct query *q, const vo
     buf_text(out, "{\"items\":[");
     for (int row = 0; row < count; row++) {
         if (coro_self())
-            call_breathe(c); /* rendering an item may take long */
+            call_yield(c); /* rendering an item may take long */
         if (row)
             buf_char(out, ',');
         (put ? put : rows_json)(out, r, row);
@@ -147,7 +147,7 @@ void query_page(struct call *c, struct buf *out, const struct query *q, const vo
     buf_text(out, "],\"next_cursor\":");
     if (rows_count(r) > most) {
         struct cursor_values values;
-        row_cursor(r, count - 1, &c->arena, &values);
+        rows_cursor(r, count - 1, &c->arena, &values);
         buf_char(out, '"');
         cursor_encode(out, &values, c->cursor_scope);
         buf_char(out, '"');
@@ -167,7 +167,7 @@ static enum err reply(struct call *c, int status, const struct query *q, const v
         c->reply.status = 204;
         return OK;
     }
-    struct buf *out = reply_json(c, status);
+    struct buf *out = call_reply_json(c, status);
     if (shape == SHAPE_LIST)
         query_page(c, out, q, in, r, NULL);
     else
@@ -229,7 +229,7 @@ enum err query_route(struct call *c)
     return route_reply(c, r);
 }
 
-enum err route_run(struct call *c)
+enum err query_run_route(struct call *c)
 {
     return c->route->handle ? c->route->handle(c) : query_route(c);
 }

@@ -12,7 +12,7 @@
 #include "db/column.h"
 #include "db/db.h"
 #include "db/describe.h"
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
 struct query {
     const struct statement *statement;
@@ -23,7 +23,7 @@ struct query {
     const char *missing;
     const char *name, *file;
     int line;
-    struct query_plan *plan; /* made by queries_check */
+    struct query_plan *plan; /* made by query_check_all */
 };
 
 /* Where the parameters and columns are; computed once before the service starts. */
@@ -79,7 +79,7 @@ void query_page(struct call *c, struct buf *out, const struct query *q, const vo
  * not wait, this returns immediately and the query's callback replies. */
 enum err query_route(struct call *c) must_check;
 /* Runs the route's handler or query. */
-enum err route_run(struct call *c) must_check;
+enum err query_run_route(struct call *c) must_check;
 
 /* ---- before the port opens ---- */
 
@@ -87,13 +87,13 @@ enum err route_run(struct call *c) must_check;
  * pages have cursors, that routes which do not wait run no slow statement, and that each statement is used.
  * Also makes the plans. Prints each mistake on stderr with file and name. `described` is indexed like the
  * statements. */
-bool queries_check(const struct described *described);
+bool query_check_all(const struct described *described);
 /* The same with the descriptions from that database. */
-bool queries_ready(const char *database_url);
-/* Parts of queries_check, for tests. Return NULL or a message in `arena`. */
+bool query_check_start(const char *database_url);
+/* Parts of query_check_all, for tests. Return NULL or a message in `arena`. */
 const char *query_check(const struct query *q, const struct described *described, struct arena *arena);
-const char *route_check(const struct route *r, struct arena *arena);
-const char *statement_check(const struct statement *st, struct arena *arena); /* a query must use it */
-int queries_count(void);
+const char *query_check_route(const struct route *r, struct arena *arena);
+const char *query_check_statement(const struct statement *st, struct arena *arena); /* a query must use it */
+int query_count(void);
 
 #endif

@@ -12,7 +12,7 @@ extern const struct query *const __stop_daybook_queries[] __attribute__((weak));
 
 static struct arena plans; /* never released */
 
-int queries_count(void)
+int query_count(void)
 {
     return (int)(__stop_daybook_queries - __start_daybook_queries);
 }
@@ -135,7 +135,7 @@ const char *query_check(const struct query *q, const struct described *described
 
 /* ---- routes and statements ---- */
 
-const char *route_check(const struct route *r, struct arena *arena)
+const char *query_check_route(const struct route *r, struct arena *arena)
 {
     const char *method = method_name(r->method);
     const bool waits = r->waits || r->lines || r->models;
@@ -156,9 +156,9 @@ const char *route_check(const struct route *r, struct arena *arena)
     return NULL;
 }
 
-const char *statement_check(const struct statement *st, struct arena *arena)
+const char *query_check_statement(const struct statement *st, struct arena *arena)
 {
-    for (int i = 0; i < queries_count(); i++)
+    for (int i = 0; i < query_count(); i++)
         if (__start_daybook_queries[i]->statement == st)
             return NULL;
     if (st == &KEY_LIST) /* db/keys.c runs it without a query, because there is no owner yet */
@@ -166,36 +166,36 @@ const char *statement_check(const struct statement *st, struct arena *arena)
     return arena_fmt(arena, "no query uses the statement %s", st->name);
 }
 
-bool queries_check(const struct described *described)
+bool query_check_all(const struct described *described)
 {
     struct arena arena = { 0 };
     int wrong = 0;
-    for (int i = 0; i < queries_count(); i++) {
+    for (int i = 0; i < query_count(); i++) {
         const char *why = query_check(__start_daybook_queries[i], described, &arena);
         wrong += why && !log_failure("%s", why);
     }
     route_init();
     for (int i = 0; i < route_count(); i++) {
-        const char *why = route_check(route_at(i), &arena);
+        const char *why = query_check_route(route_at(i), &arena);
         wrong += why && !log_failure("%s", why);
     }
     for (int i = 0; i < statements_count; i++) {
-        const char *why = statement_check(statements[i], &arena);
+        const char *why = query_check_statement(statements[i], &arena);
         wrong += why && !log_failure("%s", why);
     }
     arena_release(&arena);
     return wrong == 0;
 }
 
-bool queries_ready(const char *database_url)
+bool query_check_start(const char *database_url)
 {
     struct arena arena = { 0 };
     const struct described *described;
     const int64_t begin = loop_wall_us();
-    bool ok = describe_statements(database_url, &arena, &described) && queries_check(described);
+    bool ok = describe_statements(database_url, &arena, &described) && query_check_all(described);
     arena_release(&arena);
     if (ok)
-        log_event(LOG_DEBUG, "queries_checked", "queries=%d us=%lld", queries_count(),
+        log_event(LOG_DEBUG, "queries_checked", "queries=%d us=%lld", query_count(),
                   (long long)(loop_wall_us() - begin));
     return ok;
 }

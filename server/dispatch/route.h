@@ -2,7 +2,7 @@
 #ifndef DAYBOOK_SERVER_DISPATCH_ROUTE_H
 #define DAYBOOK_SERVER_DISPATCH_ROUTE_H
 
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
 /* The tables of all handlers, NULL-terminated; defined in handlers/routes.c. */
 extern const struct route *const route_tables[];

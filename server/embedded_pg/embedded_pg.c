@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/embedded_pg/embedded_pg_internal.h"
+#include "server/embedded_pg/pg.h"
 #include "server/log.h"
 
 enum {
@@ -88,8 +88,8 @@ static bool shm_is_small(void)
 static pid_t spawn_postgres(void)
 {
     char program[PG_PATH], cluster[PG_PATH], sockets[PG_SOCKET_PATH + 32], port[32], connections[32];
-    pg_path(program, pg.install.bin, "postgres");
-    pg_path(cluster, pg.folder.inside, "cluster");
+    pg_folder_path(program, pg.install.bin, "postgres");
+    pg_folder_path(cluster, pg.folder.inside, "cluster");
     snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", pg.folder.socket);
     snprintf(port, sizeof port, "port=%d", PG_PORT);
     snprintf(connections, sizeof connections, "max_connections=%d",

@@ -9,7 +9,7 @@ enum err exchange_line(struct exchange *x, char **line, size_t *len, int64_t *nu
     *line = NULL; /* also on the early returns */
     *number = x->spool ? x->spool->number : 0;
     for (enum spool_result result = SPOOL_MORE; result == SPOOL_MORE;) {
-        task_breathe(x->task);
+        task_yield(x->task);
         if (x->stream.gone)
             return ERR_BAD_REQUEST;
         if (x->http->abandoned)

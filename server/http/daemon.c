@@ -293,7 +293,7 @@ static void on_daemon_log(void *cls, const char *fmt, va_list args)
     log_event(LOG_DEBUG, "http", "%s", line);
 }
 
-struct http *http_open(struct loop *loop, int fd, const struct http_app *app)
+struct http *daemon_open(struct loop *loop, int fd, const struct http_app *app)
 {
     const struct config *config = loop->config;
     struct http *h = calloc(1, sizeof *h);
@@ -320,7 +320,7 @@ struct http *http_open(struct loop *loop, int fd, const struct http_app *app)
     return h;
 }
 
-int64_t http_wait_us(struct http *h)
+int64_t daemon_wait_us(struct http *h)
 {
     unsigned MHD_LONG_LONG ms;
     if (h->run_needed)
@@ -334,7 +334,7 @@ int64_t http_wait_us(struct http *h)
     return ms > 1000 ? 1000000 : (int64_t)ms * 1000;
 }
 
-void http_run(struct http *h)
+void daemon_run(struct http *h)
 {
     unsigned MHD_LONG_LONG ms;
     bool due = h->polled ? h->loop->now_us - h->ran_us >= POLL_WINDOW_US
@@ -346,7 +346,7 @@ void http_run(struct http *h)
     MHD_run(h->mhd);
 }
 
-void http_drain(struct http *h)
+void daemon_drain(struct http *h)
 {
     h->draining = true;
     int fd = MHD_quiesce_daemon(h->mhd);
@@ -354,22 +354,22 @@ void http_drain(struct http *h)
         close(fd);
 }
 
-int http_in_flight(const struct http *h)
+int daemon_in_flight(const struct http *h)
 {
     return h->in_flight;
 }
 
-int http_working(const struct http *h)
+int daemon_working(const struct http *h)
 {
     return h->working;
 }
 
-int64_t http_requests(const struct http *h)
+int64_t daemon_requests(const struct http *h)
 {
     return h->begun;
 }
 
-void http_abandon(struct http *h)
+void daemon_abandon(struct http *h)
 {
     h->abandoned = true;
     /* Cancelling one may end others, so restart at the head. The list is sorted by serial, newest first. */
@@ -390,7 +390,7 @@ static bool is_suspended(const struct exchange *x)
     return x->state == EXCHANGE_IDENTIFYING || x->state == EXCHANGE_SUSPENDED || x->state == EXCHANGE_DRAINED;
 }
 
-void http_stop(struct http *h)
+void daemon_stop(struct http *h)
 {
     for (struct exchange *x = h->first; x; x = x->next) {
         x->stream.failed = true;
@@ -401,7 +401,7 @@ void http_stop(struct http *h)
     MHD_stop_daemon(h->mhd);
 }
 
-void http_close(struct http *h)
+void daemon_close(struct http *h)
 {
     free(h);
 }

@@ -127,12 +127,12 @@ void exchange_answered(struct exchange *x);
 void exchange_hold(struct exchange *x);
 void exchange_release(struct exchange *x);
 
-/* Streams: see server/call.h. */
+/* Streams: see server/dispatch/call.h. */
 enum err exchange_stream_begin(struct exchange *x) must_check;
 enum err exchange_stream_write(struct exchange *x, const void *bytes, size_t len) must_check;
 void exchange_stream_end(struct exchange *x, enum err err);
 
-/* The next line of a bulk body: see body_line in server/call.h. */
+/* The next line of a bulk body: see call_body_line in server/dispatch/call.h. */
 enum err exchange_line(struct exchange *x, char **line, size_t *len, int64_t *number) must_check;
 
 #endif

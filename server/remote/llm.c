@@ -178,8 +178,9 @@ static void account(struct task *t, const struct llm *m, enum err err, int tries
     if (err == OK)
         metrics_tokens(t->loop->metrics, answer->tokens_in, answer->tokens_out);
     else if (outcome != OUTCOME_GIVEN_UP)
-        log_event(LOG_WARN, err_code(err), "host=%s model=\"%s\" tries=%d ms=%lld request_id=%s why=\"%s\"",
-                  m->host, m->name, tries, (long long)us / 1000, t->id, t->problem->detail);
+        log_event(LOG_WARN, problem_code(err),
+                  "host=%s model=\"%s\" tries=%d ms=%lld request_id=%s why=\"%s\"", m->host, m->name, tries,
+                  (long long)us / 1000, t->id, t->problem->detail);
 }
 
 enum err llm_ask(struct task *t, const struct llm_question *question, struct llm_answer *answer)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-bool price_amount(const char *text, int64_t most, struct decimal *out)
+bool prices_amount(const char *text, int64_t most, struct decimal *out)
 {
     return decimal_parse(text, out) == DECIMAL_EXACT && decimal_sign(*out) >= 0 &&
            decimal_compare(*out, decimal_from_int(most)) <= 0;
@@ -26,7 +26,7 @@ static bool read_row(char *row, struct price *out)
         return false;
     *amounts++ = *slash++ = '\0';
     out->model = row;
-    return price_amount(amounts, PRICE_MAX, &out->in) && price_amount(slash, PRICE_MAX, &out->out);
+    return prices_amount(amounts, PRICE_MAX, &out->in) && prices_amount(slash, PRICE_MAX, &out->out);
 }
 
 bool prices_read(struct arena *arena, const char *text, struct prices *out, const char **wrong)

@@ -21,7 +21,7 @@ struct prices {
 };
 
 /* Parses a JSON number from 0 to `most`. */
-bool price_amount(const char *text, int64_t most, struct decimal *out);
+bool prices_amount(const char *text, int64_t most, struct decimal *out);
 
 /* Parses "NAME=INPUT/OUTPUT,NAME=INPUT/OUTPUT". A name may contain anything but a comma. Leaves room for one
  * more item. False: *wrong is the invalid part, or a repeated model. */

@@ -34,7 +34,7 @@ static bool is_name(const char *name)
 static bool is_amount(const char *text, int64_t most)
 {
     struct decimal d;
-    return price_amount(text, most, &d);
+    return prices_amount(text, most, &d);
 }
 
 static bool check_url(const char *option, const char *url)
@@ -136,7 +136,7 @@ bool remote_check(const struct config *c)
     return check_model(c) && check_embedding(c);
 }
 
-bool remote_is_configured(const struct config *c)
+bool remote_check_configured(const struct config *c)
 {
     return c->model_api[0] || c->embedding_url[0];
 }

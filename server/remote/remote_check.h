@@ -7,6 +7,6 @@
 /* False: one line about the first invalid setting was printed on stderr. Keys are never printed. */
 bool remote_check(const struct config *c);
 /* Whether a model or an endpoint is configured. */
-bool remote_is_configured(const struct config *c);
+bool remote_check_configured(const struct config *c);
 
 #endif

@@ -55,8 +55,8 @@ static void refused(const struct query *q, const char *what)
 
 START_TEST(every_declared_query_passes)
 {
-    ck_assert(queries_check(described));
-    ck_assert_int_gt(queries_count(), 50);
+    ck_assert(query_check_all(described));
+    ck_assert_int_gt(query_count(), 50);
 }
 END_TEST
 
@@ -104,7 +104,7 @@ END_TEST
 
 static void route_refused(const struct route *r, const char *what)
 {
-    const char *why = route_check(r, &arena);
+    const char *why = query_check_route(r, &arena);
     ck_assert_msg(why, "%s was taken", r->path);
     ck_assert_msg(strstr(why, r->path) && strstr(why, what), "%s", why);
 }
@@ -122,7 +122,7 @@ START_TEST(a_route_of_one_object_says_what_is_missing)
     route_refused(&r, "get (handlers/wrong.c:7) must say what is missing");
     TRIED(named, LESSON_GET, get_fields, .missing = "lesson {id}");
     r.query = &named;
-    ck_assert_ptr_null(route_check(&r, &arena));
+    ck_assert_ptr_null(query_check_route(&r, &arena));
 }
 END_TEST
 
@@ -132,7 +132,7 @@ START_TEST(a_slow_statement_needs_a_route_that_waits)
     struct route r = { GET, "/v1/slow", .query = &slow, INPUT(page_fields, struct in), .role = ROLE_READER };
     route_refused(&r, "slow (handlers/wrong.c:7) is slow");
     r.waits = true;
-    ck_assert_ptr_null(route_check(&r, &arena));
+    ck_assert_ptr_null(query_check_route(&r, &arena));
 }
 END_TEST
 
@@ -142,7 +142,7 @@ START_TEST(a_route_has_one_handler_that_may_run_queries)
     struct route r = { GET, "/v1/x", handle, INPUT(get_fields, struct in), .role = ROLE_READER };
     route_refused(&r, "must be marked waits");
     r.waits = true;
-    ck_assert_ptr_null(route_check(&r, &arena));
+    ck_assert_ptr_null(query_check_route(&r, &arena));
     r.query = &get;
     route_refused(&r, "and not both");
     r.handle = NULL;
@@ -154,10 +154,10 @@ END_TEST
 START_TEST(a_statement_that_no_query_uses_is_refused)
 {
     static const struct statement idle = { .name = "idle_statement" };
-    const char *why = statement_check(&idle, &arena);
+    const char *why = query_check_statement(&idle, &arena);
     ck_assert_ptr_nonnull(why);
     ck_assert_ptr_nonnull(strstr(why, "idle_statement"));
-    ck_assert_ptr_null(statement_check(&LESSON_GET, &arena));
+    ck_assert_ptr_null(query_check_statement(&LESSON_GET, &arena));
 }
 END_TEST
 

@@ -67,7 +67,7 @@ static inline void fuzz_check_problem(enum err e, const struct problem *p, struc
 {
     struct buf out = { .arena = arena };
     HOLDS(e == ERR_INVALID_FIELDS ? p->first != NULL : p->detail != NULL);
-    HOLDS(err_status(e) >= 400 && err_status(e) < 500);
+    HOLDS(problem_status(e) >= 400 && problem_status(e) < 500);
     problem_json(&out, e, p, "request");
     HOLDS(utf8_check(out.data, out.len) == out.len);
 }

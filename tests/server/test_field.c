@@ -118,7 +118,7 @@ static const char *faults(void)
 {
     struct buf out = { .arena = &arena };
     for (const struct bad_field *bad = problem.first; bad; bad = bad->next)
-        buf_fmt(&out, "%s%s: %s", out.len ? ", " : "", bad->field, fault_code(bad->fault));
+        buf_fmt(&out, "%s%s: %s", out.len ? ", " : "", bad->field, problem_fault_code(bad->fault));
     return buf_string(&out);
 }
 
@@ -147,7 +147,7 @@ static void each_line(const char *file, int least, void (*check)(const char *exp
 static void check_faults(enum err e, const char *expected, const char *sent)
 {
     ck_assert_msg(strcmp(faults(), expected) == 0, "%s has the faults \"%s\"", sent, faults());
-    ck_assert_msg(e == (*expected ? ERR_INVALID_FIELDS : OK), "%s is %s", sent, err_code(e));
+    ck_assert_msg(e == (*expected ? ERR_INVALID_FIELDS : OK), "%s is %s", sent, problem_code(e));
 }
 
 /* ---- bodies that are not JSON ---- */
@@ -155,7 +155,8 @@ static void check_faults(enum err e, const char *expected, const char *sent)
 static void check_refused(const char *expected, const char *body)
 {
     enum err e = decode(body);
-    ck_assert_msg(strcmp(err_code(e), expected) == 0, "%s is %s: %s", body, err_code(e), problem.detail);
+    ck_assert_msg(strcmp(problem_code(e), expected) == 0, "%s is %s: %s", body, problem_code(e),
+                  problem.detail);
     ck_assert_ptr_null(problem.first);
 }
 
@@ -213,7 +214,7 @@ START_TEST(a_nul_byte_is_refused_wherever_it_is)
         memcpy(body, good, sizeof good);
         body[at] = '\0';
         enum err e = decode_all(body, sizeof good - 1, NULL, NULL);
-        ck_assert_msg(e == ERR_NULL_CHARACTER || e == ERR_INVALID_JSON, "%zu: %s", at, err_code(e));
+        ck_assert_msg(e == ERR_NULL_CHARACTER || e == ERR_INVALID_JSON, "%zu: %s", at, problem_code(e));
         if (at == 9)
             ck_assert_int_eq(e, ERR_NULL_CHARACTER);
     }
@@ -249,7 +250,7 @@ START_TEST(a_truncated_body_is_never_valid)
     ck_assert_int_eq(decode(body), OK);
     for (size_t len = 0; len < sizeof body - 1; len++) {
         enum err e = decode_all(body, len, NULL, NULL);
-        ck_assert_msg(e == ERR_INVALID_JSON || len == 0, "%zu: %s", len, err_code(e));
+        ck_assert_msg(e == ERR_INVALID_JSON || len == 0, "%zu: %s", len, problem_code(e));
     }
     arena_release(&arena);
 }

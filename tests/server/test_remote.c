@@ -12,7 +12,7 @@
 #include "server/dispatch/route.h"
 #include "server/embedder.h"
 #include "server/metrics.h"
-#include "server/remote/embedder.h"
+#include "server/remote/remote_embedder.h"
 #include "server/remote/llm.h"
 #include "server/remote/remote_check.h"
 #include "server/remote/retry.h"

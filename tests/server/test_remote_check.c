@@ -37,7 +37,7 @@ static void refused(const char *words, const char *expected)
 START_TEST(without_settings_nothing_is_required)
 {
     ck_assert(check(""));
-    ck_assert(!remote_is_configured(&config));
+    ck_assert(!remote_check_configured(&config));
 }
 END_TEST
 
@@ -56,7 +56,7 @@ START_TEST(the_required_settings_are_enough)
     };
     for (size_t i = 0; i < sizeof enough / sizeof *enough; i++) {
         ck_assert_msg(check(enough[i]), "refused: %s", enough[i]);
-        ck_assert(remote_is_configured(&config));
+        ck_assert(remote_check_configured(&config));
     }
 }
 END_TEST

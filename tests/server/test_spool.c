@@ -214,7 +214,7 @@ START_TEST(without_disk_space_it_is_refused_with_the_reason_in_the_log)
     enum err err = spool_add(&spool, bytes, sizeof bytes);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
     ck_assert_int_eq(err, ERR_INSUFFICIENT_STORAGE);
-    ck_assert_int_eq(err_status(err), 507);
+    ck_assert_int_eq(problem_status(err), 507);
     spool_close(&spool);
 }
 END_TEST

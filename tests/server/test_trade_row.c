@@ -1,6 +1,6 @@
 /* Trades as JSON, there and back. */
 #include "core/base/time_text.h"
-#include "handlers/ledger/trade_row.h"
+#include "handlers/ledger/trade_rows.h"
 #include "tests/core/unit.h"
 
 static struct call call;

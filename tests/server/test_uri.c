@@ -128,7 +128,7 @@ START_TEST(what_cannot_be_decoded_is_refused_by_its_name)
 {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         enum err e = parse(bad[i].target);
-        ck_assert_msg(e == bad[i].error, "%s is %s", bad[i].target, err_code(e));
+        ck_assert_msg(e == bad[i].error, "%s is %s", bad[i].target, problem_code(e));
         ck_assert_ptr_nonnull(problem.detail);
     }
     arena_release(&arena);

@@ -1,3 +1,3 @@
 #include "server/http/exchange.h"
-#include "server/call.h"
+#include "server/dispatch/call.h"
 #include "db/db.h"

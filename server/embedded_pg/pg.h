@@ -1,6 +1,6 @@
 /* Shared by the files of server/embedded_pg. */
-#ifndef DAYBOOK_SERVER_EMBEDDED_PG_EMBEDDED_PG_INTERNAL_H
-#define DAYBOOK_SERVER_EMBEDDED_PG_EMBEDDED_PG_INTERNAL_H
+#ifndef DAYBOOK_SERVER_EMBEDDED_PG_PG_H
+#define DAYBOOK_SERVER_EMBEDDED_PG_PG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ enum {
 #define PG_ROLE     "daybook"
 #define PG_DATABASE "daybook"
 
-/* ---- embedded_pg_find.c ---- */
+/* ---- pg_find.c ---- */
 
 struct pg_install {
     int major;
@@ -29,7 +29,7 @@ struct pg_install {
 /* Finds the newest PostgreSQL with pgvector, or that version if major is not 0. False: one line on stderr. */
 bool pg_find(int major, const char *cluster, struct pg_install *out);
 
-/* ---- embedded_pg_folder.c ---- */
+/* ---- pg_folder.c ---- */
 
 /* The user that runs PostgreSQL: the user of this process, or an unprivileged user if this process is root.
  */
@@ -56,20 +56,20 @@ void pg_folder_close(struct pg_folder *f);
 /* Creates a folder for the socket with a path that is short enough. */
 bool pg_folder_socket(struct pg_folder *f);
 /* Writes "folder/name". Aborts if it does not fit; pg_folder_open has checked that it does. */
-void pg_path(char out[PG_PATH], const char *folder, const char *name);
+void pg_folder_path(char out[PG_PATH], const char *folder, const char *name);
 /* Replaces the content of the file, which the user will own. */
-bool pg_write_file(const struct pg_folder *f, const char *path, const char *text);
+bool pg_folder_write(const struct pg_folder *f, const char *path, const char *text);
 /* Reads up to size - 1 bytes; -1: cannot read the file. */
-ssize_t pg_read_file(const char *path, char *out, size_t size);
+ssize_t pg_folder_read(const char *path, char *out, size_t size);
 
-/* ---- embedded_pg_lock.c ---- */
+/* ---- pg_lock.c ---- */
 
 /* Locks the folder for a service. False: one line on stderr that names the holder. */
 bool pg_lock(struct pg_folder *f);
 /* Locks the folder for a command. If a service holds the lock, sets *joined and f->socket of its cluster. */
 bool pg_lock_or_join(struct pg_folder *f, bool *joined);
 
-/* ---- embedded_pg_log.c ---- */
+/* ---- pg_log.c ---- */
 
 bool pg_log_open(struct pg_folder *f);
 /* Rotates a large log to postgres.log.1. */
@@ -77,7 +77,7 @@ void pg_log_rotate(const struct pg_folder *f);
 /* Prints the last lines of the file after offset `from` on stderr. */
 void pg_log_print_end(int fd, off_t from);
 
-/* ---- embedded_pg_cluster.c ---- */
+/* ---- pg_cluster.c ---- */
 
 /* The major version of the cluster in the folder; 0: no cluster; -1: unreadable (one line on stderr). */
 int pg_cluster_version(const struct pg_folder *f);
@@ -86,7 +86,7 @@ bool pg_cluster_create(const struct pg_folder *f, const struct pg_install *insta
 /* Allows only this user and root to connect, as the service's role. */
 bool pg_cluster_access(const struct pg_folder *f);
 
-/* ---- embedded_pg_process.c ---- */
+/* ---- pg_process.c ---- */
 
 /* Starts a program as the folder's user, in its own session. It gets `death_signal` when the calling thread
  * ends for any reason. `in` becomes its stdin, `out` its stdout and stderr. -1: see errno. */

@@ -1,5 +1,5 @@
 /* Finds an installed PostgreSQL with pgvector. */
-#include "server/embedded_pg/embedded_pg_internal.h"
+#include "server/embedded_pg/pg.h"
 
 #include <glob.h>
 #include <stdio.h>

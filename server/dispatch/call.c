@@ -3,9 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/call.h"
+#include "server/dispatch/call.h"
 
-struct buf *reply_json(struct call *c, int status)
+struct buf *call_reply_json(struct call *c, int status)
 {
     c->reply.status = status;
     c->reply.content_type = "application/json";
@@ -13,9 +13,9 @@ struct buf *reply_json(struct call *c, int status)
     return &c->reply.body;
 }
 
-enum err reply_text(struct call *c, int status, const char *content_type, const char *text)
+enum err call_reply_text(struct call *c, int status, const char *content_type, const char *text)
 {
-    struct buf *out = reply_json(c, status);
+    struct buf *out = call_reply_json(c, status);
     c->reply.content_type = content_type;
     buf_text(out, text);
     return OK;
@@ -70,24 +70,24 @@ bool call_prefers(struct call *c, const char *type)
 
 /* ---- the exchange ---- */
 
-enum err stream_begin(struct call *c, const char *content_type)
+enum err call_stream_begin(struct call *c, const char *content_type)
 {
     c->reply.status = 200;
     c->reply.content_type = content_type;
     return exchange_stream_begin(c->exchange);
 }
 
-enum err stream_write(struct call *c, const void *bytes, size_t len)
+enum err call_stream_write(struct call *c, const void *bytes, size_t len)
 {
     return exchange_stream_write(c->exchange, bytes, len);
 }
 
-enum err body_line(struct call *c, char **line, size_t *len, int64_t *number)
+enum err call_body_line(struct call *c, char **line, size_t *len, int64_t *number)
 {
     return exchange_line(c->exchange, line, len, number);
 }
 
-void call_breathe(struct call *c)
+void call_yield(struct call *c)
 {
-    task_breathe(&c->task);
+    task_yield(&c->task);
 }

@@ -1,6 +1,6 @@
 /* The configured embedding endpoint. */
-#ifndef DAYBOOK_SERVER_REMOTE_EMBEDDER_H
-#define DAYBOOK_SERVER_REMOTE_EMBEDDER_H
+#ifndef DAYBOOK_SERVER_REMOTE_REMOTE_EMBEDDER_H
+#define DAYBOOK_SERVER_REMOTE_REMOTE_EMBEDDER_H
 
 #include "server/task.h"
 

@@ -1,6 +1,6 @@
 /* The lock on the data folder: one service at a time. Other commands use the cluster of the running service.
  */
-#include "server/embedded_pg/embedded_pg_internal.h"
+#include "server/embedded_pg/pg.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static bool read_holder(const struct pg_folder *f, pid_t *pid, bool *is_service)
 {
     char text[64], kind[32] = "";
     int number = 0;
-    if (pg_read_file(f->lock, text, sizeof text) <= 0 || sscanf(text, "%d %31s", &number, kind) != 2)
+    if (pg_folder_read(f->lock, text, sizeof text) <= 0 || sscanf(text, "%d %31s", &number, kind) != 2)
         return false;
     *pid = number;
     *is_service = strcmp(kind, HOLDER_SERVICE) == 0;

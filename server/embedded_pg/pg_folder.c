@@ -1,6 +1,6 @@
 /* The data folder of the private PostgreSQL: its path, its owner, and the files that the service writes
  * there. */
-#include "server/embedded_pg/embedded_pg_internal.h"
+#include "server/embedded_pg/pg.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 enum { MAX_DATA_PATH = PG_PATH - 64 };
 
-void pg_path(char out[PG_PATH], const char *folder, const char *name)
+void pg_folder_path(char out[PG_PATH], const char *folder, const char *name)
 {
     if (snprintf(out, PG_PATH, "%s/%s", folder, name) >= PG_PATH)
         abort();
@@ -35,7 +35,7 @@ static void give_to_user(const struct pg_folder *f, int fd)
         log_event(LOG_WARN, "data_folder", "reason=\"%s\"", strerror(errno));
 }
 
-bool pg_write_file(const struct pg_folder *f, const char *path, const char *text)
+bool pg_folder_write(const struct pg_folder *f, const char *path, const char *text)
 {
     size_t len = strlen(text);
     /* Root writes into another user's folder here, so it must not follow symbolic links. */
@@ -49,7 +49,7 @@ bool pg_write_file(const struct pg_folder *f, const char *path, const char *text
     return ok || log_failure("cannot write %s: %s", path, strerror(why));
 }
 
-ssize_t pg_read_file(const char *path, char *out, size_t size)
+ssize_t pg_folder_read(const char *path, char *out, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -233,9 +233,9 @@ bool pg_folder_open(const char *data, struct pg_folder *f)
     if (strlen(real) >= MAX_DATA_PATH)
         return log_failure("the data folder's path is longer than %d bytes", MAX_DATA_PATH);
     strcpy(f->data, real);
-    pg_path(f->cluster, f->data, "cluster");
-    pg_path(f->log, f->data, "postgres.log");
-    pg_path(f->lock, f->data, "daybook.lock");
+    pg_folder_path(f->cluster, f->data, "cluster");
+    pg_folder_path(f->log, f->data, "postgres.log");
+    pg_folder_path(f->lock, f->data, "daybook.lock");
     return choose_user(&f->user, &st) && take_over(f, &st);
 }
 

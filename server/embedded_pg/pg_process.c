@@ -1,5 +1,5 @@
 /* Starts, finds and stops the processes of the private PostgreSQL. */
-#include "server/embedded_pg/embedded_pg_internal.h"
+#include "server/embedded_pg/pg.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -108,8 +108,8 @@ pid_t pg_spawn(const struct pg_folder *f, const char *const argv[], int in, int 
 bool pg_status_read(const char *cluster, struct pg_status *out)
 {
     char path[PG_PATH], text[4096];
-    pg_path(path, cluster, "postmaster.pid");
-    if (pg_read_file(path, text, sizeof text) <= 0)
+    pg_folder_path(path, cluster, "postmaster.pid");
+    if (pg_folder_read(path, text, sizeof text) <= 0)
         return false;
     *out = (struct pg_status){ 0 };
     char *rest = text;
@@ -183,7 +183,7 @@ bool pg_stop_leftovers(const char *cluster, bool (*stop)(void))
 {
     char path[PG_PATH];
     struct pg_status status;
-    pg_path(path, cluster, "postmaster.pid");
+    pg_folder_path(path, cluster, "postmaster.pid");
     if (access(path, F_OK) != 0)
         return true;
     if (postmaster_runs(cluster, &status)) {

@@ -1,6 +1,6 @@
 /* One request as handlers see it: owner, input, time, reply. */
-#ifndef DAYBOOK_SERVER_CALL_H
-#define DAYBOOK_SERVER_CALL_H
+#ifndef DAYBOOK_SERVER_DISPATCH_CALL_H
+#define DAYBOOK_SERVER_DISPATCH_CALL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,8 +33,8 @@ struct route {
     bool safe;   /* a POST that only reads, or that resumes after an interruption: needs no Idempotency-Key */
     bool models; /* asks a model: longer time-out, and no open transaction while it waits */
     const char *models_with; /* like `models`, but only if the URL has this query parameter */
-    bool lines; /* the body is NDJSON of up to max_bulk_bytes, read with body_line in a coroutine. Each line
-                   gets its own result, so no Idempotency-Key is stored */
+    bool lines; /* the body is NDJSON of up to max_bulk_bytes, read with call_body_line in a coroutine. Each
+                   line gets its own result, so no Idempotency-Key is stored */
     const struct field *line_fields; /* fields of a line, if `lines` */
 };
 
@@ -72,24 +72,24 @@ int64_t call_limit_ms(const struct call *c);
 void call_answer(struct call *c, enum err err);
 
 /* Replies. A handler calls at most one of these. If it returns an error, dispatch makes the reply. */
-struct buf *reply_json(struct call *c, int status); /* append the document to it */
-enum err reply_text(struct call *c, int status, const char *content_type, const char *text);
+struct buf *call_reply_json(struct call *c, int status); /* append the document to it */
+enum err call_reply_text(struct call *c, int status, const char *content_type, const char *text);
 
 /* Streams: begin, then write as often as needed. A write waits while the client is slow. ERR_BAD_REQUEST from
  * a write means that the client has disconnected. Only in routes that wait. */
-enum err stream_begin(struct call *c, const char *content_type) must_check;
-enum err stream_write(struct call *c, const void *bytes, size_t len) must_check;
+enum err call_stream_begin(struct call *c, const char *content_type) must_check;
+enum err call_stream_write(struct call *c, const void *bytes, size_t len) must_check;
 
 /* Reads the next line of the body, without its newline. Blank lines are skipped, but counted in *number (from
  * 1). *line is NUL-terminated and valid until the next call; NULL: end of the body. After ERR_LINE_TOO_LONG
  * (more than max_body_bytes) the next line can be read. Any other error is final: the client has
  * disconnected, the service stops, or the file cannot be read. Yields to the loop by itself. Only in routes
  * with `lines`. */
-enum err body_line(struct call *c, char **line, size_t *len, int64_t *number) must_check;
+enum err call_body_line(struct call *c, char **line, size_t *len, int64_t *number) must_check;
 
 /* Yields to the loop if this turn has lasted long. Call it in loops that neither wait for the database nor
  * read lines. Only in routes that wait. */
-void call_breathe(struct call *c);
+void call_yield(struct call *c);
 
 /* Whether the Accept header prefers `type` to application/json. */
 bool call_prefers(struct call *c, const char *type);

@@ -1,5 +1,5 @@
 /* Trades as JSON: in the response to a tick, in its snapshot, and read back from the database. */
-#include "handlers/ledger/trade_row.h"
+#include "handlers/ledger/trade_rows.h"
 
 #include "core/ledger/json_put.h"
 #include "core/ledger/trade_members.h"
@@ -18,7 +18,7 @@ void trade_rows_json(struct buf *out, const struct trade *rows, size_t count)
     buf_char(out, ']');
 }
 
-void trade_ops_json(struct buf *out, const struct materialized *m)
+void trade_rows_ops_json(struct buf *out, const struct materialized *m)
 {
     buf_char(out, '[');
     for (size_t i = 0; i < m->op_count; i++) {
@@ -29,7 +29,7 @@ void trade_ops_json(struct buf *out, const struct materialized *m)
     buf_char(out, ']');
 }
 
-void trade_fees_json(struct buf *out, const struct materialized *m)
+void trade_rows_fees_json(struct buf *out, const struct materialized *m)
 {
     buf_char(out, '[');
     for (size_t i = 0; i < m->stray_count; i++) {

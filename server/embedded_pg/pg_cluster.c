@@ -1,5 +1,5 @@
 /* Creates the cluster of the private PostgreSQL, and configures who may connect. */
-#include "server/embedded_pg/embedded_pg_internal.h"
+#include "server/embedded_pg/pg.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,8 @@ static const char settings[] = "\n# ---- daybook: written once, yours to change 
 int pg_cluster_version(const struct pg_folder *f)
 {
     char path[PG_PATH], text[32];
-    pg_path(path, f->cluster, "PG_VERSION");
-    if (pg_read_file(path, text, sizeof text) > 0 && atoi(text) > 0)
+    pg_folder_path(path, f->cluster, "PG_VERSION");
+    if (pg_folder_read(path, text, sizeof text) > 0 && atoi(text) > 0)
         return atoi(text);
     struct stat st;
     if (lstat(f->cluster, &st) != 0 && errno == ENOENT)
@@ -73,7 +73,7 @@ static bool create_database(const struct pg_folder *f, const char *postgres, con
 static bool append_settings(const char *cluster)
 {
     char path[PG_PATH];
-    pg_path(path, cluster, "postgresql.conf");
+    pg_folder_path(path, cluster, "postgresql.conf");
     int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     bool ok = fd >= 0 && write(fd, settings, sizeof settings - 1) == (ssize_t)(sizeof settings - 1);
     if (!ok)
@@ -98,10 +98,11 @@ static bool move_to_final_name(const struct pg_folder *f, const char *made)
 bool pg_cluster_create(const struct pg_folder *f, const struct pg_install *install)
 {
     char made[PG_PATH], inside[PG_PATH], initdb[PG_PATH], postgres[PG_PATH];
-    pg_path(made, f->data, "cluster.new"); /* an interrupted start may have left one; it is removed first */
-    pg_path(inside, f->inside, "cluster.new");
-    pg_path(initdb, install->bin, "initdb");
-    pg_path(postgres, install->bin, "postgres");
+    pg_folder_path(made, f->data,
+                   "cluster.new"); /* an interrupted start may have left one; it is removed first */
+    pg_folder_path(inside, f->inside, "cluster.new");
+    pg_folder_path(initdb, install->bin, "initdb");
+    pg_folder_path(postgres, install->bin, "postgres");
     const char *const clear[] = { "/bin/rm", "-rf", inside, NULL };
     const char *const create[] = { initdb,        "-D", inside,      "-U",
                                    PG_ROLE,       "-E", "UTF8",      "--locale=C.UTF-8",
@@ -124,16 +125,16 @@ bool pg_cluster_create(const struct pg_folder *f, const struct pg_install *insta
 bool pg_cluster_access(const struct pg_folder *f)
 {
     char path[PG_PATH], text[512];
-    pg_path(path, f->cluster, "pg_hba.conf");
-    if (!pg_write_file(f, path,
-                       "# Written by daybookd at every start: see pg_ident.conf.\n"
-                       "local all all peer map=daybook\n"))
+    pg_folder_path(path, f->cluster, "pg_hba.conf");
+    if (!pg_folder_write(f, path,
+                         "# Written by daybookd at every start: see pg_ident.conf.\n"
+                         "local all all peer map=daybook\n"))
         return false;
     snprintf(text, sizeof text,
              "# Written by daybookd at every start: who may be the role of the service.\n"
              "daybook root " PG_ROLE "\n"
              "daybook \"%s\" " PG_ROLE "\n",
              f->user.name);
-    pg_path(path, f->cluster, "pg_ident.conf");
-    return pg_write_file(f, path, text);
+    pg_folder_path(path, f->cluster, "pg_ident.conf");
+    return pg_folder_write(f, path, text);
 }

@@ -1,6 +1,6 @@
 /* Shared by the files of a reflection: one attempt, from its initial state to its outcome. */
-#ifndef DAYBOOK_HANDLERS_REFLECTION_REFLECTION_PARTS_H
-#define DAYBOOK_HANDLERS_REFLECTION_REFLECTION_PARTS_H
+#ifndef DAYBOOK_HANDLERS_REFLECTION_REFLECTION_INTERNAL_H
+#define DAYBOOK_HANDLERS_REFLECTION_REFLECTION_INTERNAL_H
 
 #include "core/reflect/cadence.h"
 #include "core/reflect/reflect_prompt.h"

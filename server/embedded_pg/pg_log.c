@@ -1,5 +1,5 @@
 /* The log file of the private PostgreSQL. */
-#include "server/embedded_pg/embedded_pg_internal.h"
+#include "server/embedded_pg/pg.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,8 @@ void pg_log_rotate(const struct pg_folder *f)
     char path[PG_PATH];
     if (fstat(f->log_fd, &st) != 0 || st.st_size <= MAX_BYTES)
         return;
-    pg_path(path, f->data, "postgres.log.1");
-    int old = pg_write_file(f, path, "") ? open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    pg_folder_path(path, f->data, "postgres.log.1");
+    int old = pg_folder_write(f, path, "") ? open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
     off_t at = st.st_size - MAX_BYTES;
     while (old >= 0 && sendfile(old, f->log_fd, &at, MAX_BYTES) > 0)
         ;

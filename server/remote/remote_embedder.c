@@ -1,5 +1,5 @@
 /* The configured embedding endpoint: OpenAI-compatible, in batches, behind a circuit breaker. */
-#include "server/remote/embedder.h"
+#include "server/remote/remote_embedder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static enum verdict read_answer(struct task *t, struct batch *b, const struct re
     };
     embedder_wire_begin(&wire, r->body, r->len, scratch);
     while (embedder_wire_next(&wire))
-        task_breathe(t); /* 64 vectors of 4,000 numbers are several megabytes of JSON */
+        task_yield(t); /* 64 vectors of 4,000 numbers are several megabytes of JSON */
     b->why = embedder_wire_faults[wire.fault];
     return wire.fault == EMBEDDINGS_OK ? EMBEDDED : UNAVAILABLE;
 }
