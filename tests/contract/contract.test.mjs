@@ -131,7 +131,7 @@ test('Specmatic finds no violation and no 5xx in a live service', async (t) => {
   await until(async () => (await s.api.get('/health/ready')).status === 200, 'it is ready');
   const { tests, requests, failures, output } = await specmatic(s.service.base, { seconds: 240 });
   assert.ok(tests.length > 150 && requests >= tests.length, `only ${tests.length} tests:\n${output.slice(-3000)}`);
-  assert.deepEqual(failures, [], 'answers of 500 and above');
+  assert.deepEqual(failures, [], 'responses with status 500 or above');
   const alarms = tests.filter(({ failure }) => failure);
   const isKnown = ({ name, failure }) => [...known, ...sometimes].some((k) => new RegExp(k.test).test(name) && new RegExp(k.failure).test(failure));
   assert.deepEqual(

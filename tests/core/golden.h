@@ -6,10 +6,15 @@
 
 #include "tests/core/unit.h"
 
-static inline void golden_check(struct arena *arena, const char *name, const char *made)
+static inline bool golden_rewrites(void)
 {
     const char *mode = getenv("GOLDEN");
-    if (mode && strcmp(mode, "rewrite") == 0) {
+    return mode && strcmp(mode, "rewrite") == 0;
+}
+
+static inline void golden_check(struct arena *arena, const char *name, const char *made)
+{
+    if (golden_rewrites()) {
         FILE *f = fopen(arena_fmt(arena, "%s/%s", TEST_DATA, name), "wb");
         ck_assert_ptr_nonnull(f);
         ck_assert_uint_eq(fwrite(made, 1, strlen(made), f), strlen(made));

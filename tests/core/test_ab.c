@@ -66,7 +66,7 @@ START_TEST(the_same_seed_gives_the_same_result)
 END_TEST
 
 /* A draw is always one of the values, whatever lies next to them in memory. */
-START_TEST(draws_stay_inside)
+START_TEST(draws_stay_within_the_values)
 {
     double room[66];
     uint64_t seed = 9;
@@ -88,7 +88,7 @@ START_TEST(draws_stay_inside)
 END_TEST
 
 /* Each of ten values is drawn equally often at each position. */
-START_TEST(draws_are_even)
+START_TEST(draws_are_uniform)
 {
     enum { TIMES = 100000 };
     double values[10];
@@ -288,8 +288,8 @@ START_TEST(the_interval_covers_the_true_mean)
 END_TEST
 
 UNIT_MAIN("ab", a_group_is_summarised, an_undefined_statistic_is_nan, the_same_seed_gives_the_same_result,
-          any_numbers_are_sorted, draws_stay_inside, draws_are_even, a_small_difference_has_its_exact_p,
-          rounding_errors_are_no_difference, intervals_and_p_values_are_computed_step_by_step,
-          a_constant_ratio_stays_constant_after_division, many_comparisons_are_corrected_by_holm,
-          without_an_effect_at_most_one_skill_in_twenty_shows_one,
+          any_numbers_are_sorted, draws_stay_within_the_values, draws_are_uniform,
+          a_small_difference_has_its_exact_p, rounding_errors_are_no_difference,
+          intervals_and_p_values_are_computed_step_by_step, a_constant_ratio_stays_constant_after_division,
+          many_comparisons_are_corrected_by_holm, without_an_effect_at_most_one_skill_in_twenty_shows_one,
           a_planted_effect_is_found_and_the_power_is_printed, the_interval_covers_the_true_mean)

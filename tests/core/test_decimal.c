@@ -29,7 +29,7 @@ static const char *text_of(struct decimal d)
     return out;
 }
 
-START_TEST(every_number_is_read_and_written_as_the_data_says)
+START_TEST(numbers_are_read_and_written_as_in_the_data_file)
 {
     static const char *const results[] = { "exact", "rounded", "too_large", "not_a_number" };
     char *text = unit_file(&arena, "decimal.tsv");
@@ -339,7 +339,7 @@ static struct decimal apply(struct decimal a, char op, struct decimal b)
                        : decimal_div(a, b);
 }
 
-START_TEST(the_edges_are_as_written)
+START_TEST(edge_cases_have_the_listed_results)
 {
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         struct decimal r = apply(read_exact(edges[i].a), edges[i].op, read_exact(edges[i].b));
@@ -457,10 +457,10 @@ START_TEST(integers_convert_exactly)
 }
 END_TEST
 
-UNIT_MAIN("decimal", every_number_is_read_and_written_as_the_data_says, a_number_of_any_length_is_read,
+UNIT_MAIN("decimal", numbers_are_read_and_written_as_in_the_data_file, a_number_of_any_length_is_read,
           a_written_number_reads_back_the_same, sums_and_differences_are_exact,
           products_are_rounded_half_to_even, quotients_are_rounded_half_to_even,
-          results_are_near_those_of_long_double, the_edges_are_as_written,
+          results_are_near_those_of_long_double, edge_cases_have_the_listed_results,
           an_invalid_operand_gives_an_invalid_result, fixed_digits_are_rounded_half_to_even,
           any_number_of_digits_is_rounded_half_to_even, multiplying_by_a_count_is_the_product,
           integers_convert_exactly)

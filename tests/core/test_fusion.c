@@ -47,7 +47,7 @@ START_TEST(of_many_words_the_rarest_are_weighed)
 }
 END_TEST
 
-START_TEST(a_common_word_opens_nothing_where_a_rare_one_does)
+START_TEST(a_common_word_yields_no_candidates_if_a_rare_one_does)
 {
     struct fusion_lexeme words[] = { { .text = "rare", .holding = 200 },
                                      { .text = "common", .holding = 201 } };
@@ -57,7 +57,7 @@ START_TEST(a_common_word_opens_nothing_where_a_rare_one_does)
 }
 END_TEST
 
-START_TEST(a_common_word_opens_where_no_rare_one_is_known_to_be)
+START_TEST(a_common_word_yields_candidates_if_no_rarer_one_occurs)
 {
     struct fusion_lexeme common[] = { { .text = "a", .holding = 900 }, { .text = "b", .holding = 800 } };
     fusion_choose(common, 2, 1000, false, 32);
@@ -68,7 +68,7 @@ START_TEST(a_common_word_opens_where_no_rare_one_is_known_to_be)
 }
 END_TEST
 
-START_TEST(every_word_opens_where_the_sample_is_all_there_is)
+START_TEST(every_word_yields_candidates_if_the_sample_is_complete)
 {
     struct fusion_lexeme words[] = { { .text = "rare", .holding = 1 }, { .text = "common", .holding = 9 } };
     fusion_choose(words, 2, 10, true, 32);
@@ -76,7 +76,7 @@ START_TEST(every_word_opens_where_the_sample_is_all_there_is)
 }
 END_TEST
 
-START_TEST(no_words_and_no_entries_are_no_error)
+START_TEST(no_words_and_no_entries_are_accepted)
 {
     ck_assert_uint_eq(fusion_choose(NULL, 0, 0, true, 32), 0);
     struct fusion_lexeme word = { .text = "a" };
@@ -111,7 +111,7 @@ START_TEST(the_score_is_the_sum_of_its_parts_digit_for_digit)
 }
 END_TEST
 
-START_TEST(words_add_half_of_what_they_can_at_three_times_the_weight_of_one)
+START_TEST(the_score_of_words_reaches_half_its_maximum_at_a_weight_of_three)
 {
     ck_assert_int_eq(scored((struct fusion_hit){ .id = "a", .weight = 0.18, .covered = 1 }, 0).score, 250000);
     ck_assert_int_eq(scored((struct fusion_hit){ .id = "a", .weight = 0, .covered = 1 }, 0).score, 0);
@@ -119,7 +119,7 @@ START_TEST(words_add_half_of_what_they_can_at_three_times_the_weight_of_one)
 }
 END_TEST
 
-START_TEST(words_count_by_how_much_of_the_query_they_are)
+START_TEST(the_score_of_words_is_proportional_to_the_covered_share_of_the_query)
 {
     ck_assert_int_eq(scored((struct fusion_hit){ .id = "a", .weight = 0.18, .covered = 0.4 }, 0).score,
                      100000);
@@ -145,15 +145,12 @@ START_TEST(an_entry_without_a_vector_is_scored_by_its_words_only)
 }
 END_TEST
 
-START_TEST(the_best_come_first_then_the_newest_then_by_id)
+START_TEST(hits_are_sorted_by_score_then_newest_first_then_by_id)
 {
     struct fusion_hit hits[] = {
         { .id = "d", .compared = true, .cosine = 0.5, .created_us = 1 },
         { .id = "b", .compared = true, .cosine = 0.5, .created_us = 2 },
-        { .id = "a",
-          .compared = true,
-          .cosine = 0.5000000001,
-          .created_us = 2 }, /* the same, as it is shown */
+        { .id = "a", .compared = true, .cosine = 0.5000000001, .created_us = 2 }, /* equal once rounded */
         { .id = "c", .compared = true, .cosine = 0.6, .created_us = 0 },
     };
     fusion_rank(hits, 4, 0);
@@ -167,11 +164,12 @@ END_TEST
 
 UNIT_MAIN("fusion", a_rare_word_weighs_more_than_a_common_one, a_word_of_every_entry_still_weighs_something,
           equally_rare_words_are_sorted_alphabetically, of_many_words_the_rarest_are_weighed,
-          a_common_word_opens_nothing_where_a_rare_one_does,
-          a_common_word_opens_where_no_rare_one_is_known_to_be,
-          every_word_opens_where_the_sample_is_all_there_is, no_words_and_no_entries_are_no_error,
+          a_common_word_yields_no_candidates_if_a_rare_one_does,
+          a_common_word_yields_candidates_if_no_rarer_one_occurs,
+          every_word_yields_candidates_if_the_sample_is_complete, no_words_and_no_entries_are_accepted,
           the_score_is_the_sum_of_its_parts_digit_for_digit,
-          words_add_half_of_what_they_can_at_three_times_the_weight_of_one,
-          words_count_by_how_much_of_the_query_they_are, the_penalty_is_the_share_of_the_regime_that_differs,
+          the_score_of_words_reaches_half_its_maximum_at_a_weight_of_three,
+          the_score_of_words_is_proportional_to_the_covered_share_of_the_query,
+          the_penalty_is_the_share_of_the_regime_that_differs,
           an_entry_without_a_vector_is_scored_by_its_words_only,
-          the_best_come_first_then_the_newest_then_by_id)
+          hits_are_sorted_by_score_then_newest_first_then_by_id)

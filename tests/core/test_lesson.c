@@ -5,7 +5,7 @@
 
 static struct arena arena;
 
-START_TEST(status_names_are_found_and_nothing_else_is)
+START_TEST(only_status_names_are_recognised)
 {
     enum lesson_status status;
     for (int i = 0; i < LESSON_STATUSES; i++) {
@@ -182,7 +182,7 @@ START_TEST(a_lesson_is_exported_as_the_golden_file_shows)
 }
 END_TEST
 
-START_TEST(conflicts_are_what_the_data_says)
+START_TEST(conflicts_match_the_data_file)
 {
     char *text = unit_file(&arena, "lesson/conflicts.tsv");
     int cases = 0;
@@ -208,10 +208,10 @@ START_TEST(takeaways_are_duplicates_from_a_similarity_of_six_tenths_on)
 }
 END_TEST
 
-UNIT_MAIN("lesson", status_names_are_found_and_nothing_else_is,
-          only_active_lessons_change_and_none_becomes_proposed, the_block_has_the_newest_last,
-          an_empty_library_says_so, every_budget_is_met_and_the_oldest_are_dropped_first,
+UNIT_MAIN("lesson", only_status_names_are_recognised, only_active_lessons_change_and_none_becomes_proposed,
+          the_block_has_the_newest_last, an_empty_library_says_so,
+          every_budget_is_met_and_the_oldest_are_dropped_first,
           a_long_takeaway_ends_the_block_even_where_an_older_one_would_fit,
           the_block_costs_its_estimate_for_odd_takeaways_too, the_tags_of_the_block_are_found_in_any_spelling,
-          a_lesson_is_exported_as_the_golden_file_shows, conflicts_are_what_the_data_says,
+          a_lesson_is_exported_as_the_golden_file_shows, conflicts_match_the_data_file,
           takeaways_are_duplicates_from_a_similarity_of_six_tenths_on)

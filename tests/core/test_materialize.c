@@ -1,6 +1,6 @@
 /* The materializer, against its golden files. */
 #include "core/ledger/materialize.h"
-#include "tests/core/unit.h"
+#include "tests/core/golden.h"
 
 static struct arena arena;
 
@@ -79,7 +79,7 @@ static void run_tick(struct scene *s, const char *file, struct buf *now)
         s->last_us = s->tick.tick_us;
     }
     buf_add(now, got.data, got.len);
-    if (!getenv("DAYBOOK_GOLDEN"))
+    if (!golden_rewrites())
         ck_assert_msg(strcmp(buf_string(&got), buf_string(&s->expected)) == 0,
                       "%s, %s, tick %d:\n%sinstead of\n%s", file, s->name, s->ticks, buf_string(&got),
                       buf_string(&s->expected));
@@ -171,13 +171,12 @@ static const char *play(const char *file, int *cases)
     return buf_string(&now);
 }
 
-START_TEST(every_golden_file_holds)
+START_TEST(results_match_the_golden_files)
 {
     int cases = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *now = play(files[i], &cases);
-        if (getenv("DAYBOOK_GOLDEN"))
-            printf("==> %s.tsv\n%s", files[i], now);
+        golden_check(&arena, arena_fmt(&arena, "materialize/%s.tsv", files[i]), now);
         arena_release(&arena);
     }
     ck_assert_int_ge(cases, 60);
@@ -284,6 +283,6 @@ START_TEST(two_open_rows_of_one_symbol_are_refused)
 }
 END_TEST
 
-UNIT_MAIN("materialize", every_golden_file_holds, values_at_the_limits_are_accepted_and_beyond_them_refused,
-          the_order_of_positions_does_not_matter, a_tick_before_the_entry_of_an_open_row_is_older,
-          two_open_rows_of_one_symbol_are_refused)
+UNIT_MAIN("materialize", results_match_the_golden_files,
+          values_at_the_limits_are_accepted_and_beyond_them_refused, the_order_of_positions_does_not_matter,
+          a_tick_before_the_entry_of_an_open_row_is_older, two_open_rows_of_one_symbol_are_refused)

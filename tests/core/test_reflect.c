@@ -97,7 +97,7 @@ START_TEST(a_planted_pattern_is_named_in_its_slot)
 }
 END_TEST
 
-START_TEST(beside_a_group_that_drags_the_others_are_not_praised)
+START_TEST(a_bad_group_does_not_make_the_others_look_good)
 {
     static const struct {
         plant *planted;
@@ -260,7 +260,7 @@ START_TEST(fixed_ledgers_yield_the_notes_of_the_golden_files)
 END_TEST
 
 UNIT_MAIN("reflect", noise_yields_no_claims, a_planted_pattern_is_named_in_its_slot,
-          beside_a_group_that_drags_the_others_are_not_praised,
+          a_bad_group_does_not_make_the_others_look_good,
           few_trades_yield_no_claims_and_every_slot_is_present, the_order_of_the_trades_changes_no_byte,
           a_note_is_computed_in_many_small_steps,
           a_slot_has_at_most_four_bullets_and_untrusted_text_stays_in_its_line, the_longest_note_fits,

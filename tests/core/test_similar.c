@@ -63,8 +63,8 @@ START_TEST(dissimilar_texts_rarely_share_a_key)
 }
 END_TEST
 
-/* A text of 40 words with n of them replaced: the more, the fewer meet, and at a similarity of 0.6 nearly all
- * do. */
+/* Texts of 40 words with n of them replaced: the more, the fewer share a key. At a similarity of 0.6 nearly
+ * all do. */
 START_TEST(texts_that_share_most_trigrams_nearly_always_share_a_key)
 {
     unsigned seed = 11;

@@ -269,7 +269,7 @@ START_TEST(no_section_without_situations)
 }
 END_TEST
 
-START_TEST(a_section_says_how_many_could_not_be_looked_at_yet)
+START_TEST(a_section_says_how_many_situations_were_left_out)
 {
     static const char some[] = "(7 past situations are not indexed yet and were left out)\n",
                       one[] = "(1 past situation is not indexed yet and was left out)\n";
@@ -332,5 +332,5 @@ UNIT_MAIN("situation", summaries_are_as_in_the_golden_file, the_weekday_is_that_
           the_effective_sample_is_the_square_of_the_sum_by_the_sum_of_squares,
           without_weight_there_is_no_evidence, the_section_is_as_in_the_golden_file, every_budget_is_met,
           with_a_small_budget_the_first_item_is_shortened, no_section_without_situations,
-          a_section_says_how_many_could_not_be_looked_at_yet, untrusted_text_stays_in_its_quotes,
+          a_section_says_how_many_situations_were_left_out, untrusted_text_stays_in_its_quotes,
           an_outcome_is_net_of_fees_and_relative_to_the_size_at_entry)

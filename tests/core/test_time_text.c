@@ -6,7 +6,7 @@
 
 static struct arena arena;
 
-START_TEST(every_valid_time_is_read_and_written_as_the_data_says)
+START_TEST(valid_times_are_read_and_written_as_in_the_data_file)
 {
     char *text = unit_file(&arena, "time_text/valid.tsv");
     int cases = 0;
@@ -26,7 +26,7 @@ START_TEST(every_valid_time_is_read_and_written_as_the_data_says)
 }
 END_TEST
 
-START_TEST(everything_else_is_refused)
+START_TEST(invalid_times_are_rejected)
 {
     char *text = unit_file(&arena, "time_text/invalid.txt");
     int cases = 0;
@@ -129,7 +129,7 @@ START_TEST(a_day_is_that_of_utc)
 }
 END_TEST
 
-UNIT_MAIN("time_text", a_day_is_that_of_utc, every_valid_time_is_read_and_written_as_the_data_says,
-          everything_else_is_refused, a_changed_byte_never_reads_as_the_same_instant,
+UNIT_MAIN("time_text", a_day_is_that_of_utc, valid_times_are_read_and_written_as_in_the_data_file,
+          invalid_times_are_rejected, a_changed_byte_never_reads_as_the_same_instant,
           every_day_of_the_calendar_follows_the_day_before_it, full_texts_sort_as_the_instants_do,
           an_instant_out_of_range_is_clamped)

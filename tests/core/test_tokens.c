@@ -32,7 +32,7 @@ static const struct {
     { "don't", 3 },
 };
 
-START_TEST(each_rule_counts_as_it_is_written)
+START_TEST(each_rule_counts_as_documented)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         ck_assert_msg(tokens_estimate(rules[i].text, strlen(rules[i].text)) == rules[i].tokens,
@@ -79,5 +79,5 @@ START_TEST(more_text_never_costs_less)
 }
 END_TEST
 
-UNIT_MAIN("tokens", each_rule_counts_as_it_is_written, the_estimate_of_a_text_is_the_sum_of_its_lines,
+UNIT_MAIN("tokens", each_rule_counts_as_documented, the_estimate_of_a_text_is_the_sum_of_its_lines,
           more_text_never_costs_less)

@@ -86,7 +86,7 @@ START_TEST(only_an_overflowing_figure_is_null)
 }
 END_TEST
 
-START_TEST(groups_are_in_order_with_the_nameless_last)
+START_TEST(groups_are_ordered_by_key_and_those_without_one_come_last)
 {
     struct arena arena = { 0 };
     struct trade_groups g = { .arena = &arena };
@@ -104,8 +104,8 @@ START_TEST(groups_are_in_order_with_the_nameless_last)
 }
 END_TEST
 
-/* In whatever order the keys come: the first thousand stay, each with all of its trades. */
-START_TEST(of_too_many_groups_the_first_ones_stay)
+/* In any order of keys, the first thousand are kept, each with all of its trades. */
+START_TEST(only_the_first_thousand_groups_are_kept)
 {
     for (int step = 1; step < 4000; step += 1233) { /* 1 rises, the others jump */
         struct arena arena = { 0 };
@@ -131,5 +131,5 @@ END_TEST
 
 UNIT_MAIN("trade_stats", no_trades_have_no_means, figures_are_those_of_a_calculation_by_hand,
           a_drawdown_starts_at_zero, without_a_loss_there_is_no_profit_factor, ratios_have_twelve_decimals,
-          only_an_overflowing_figure_is_null, groups_are_in_order_with_the_nameless_last,
-          of_too_many_groups_the_first_ones_stay)
+          only_an_overflowing_figure_is_null, groups_are_ordered_by_key_and_those_without_one_come_last,
+          only_the_first_thousand_groups_are_kept)

@@ -16,7 +16,7 @@ static size_t encode(uint32_t c, char *to)
     return len;
 }
 
-START_TEST(every_character_is_valid_and_comes_back_and_no_surrogate_is)
+START_TEST(every_character_decodes_to_itself_and_surrogates_are_invalid)
 {
     for (uint32_t c = 0; c <= 0x10ffff; c++) {
         char text[4];
@@ -40,7 +40,7 @@ static bool is_continuation(int c)
     return (c & 0xc0) == 0x80;
 }
 
-START_TEST(of_all_pairs_of_bytes_only_the_valid_are_taken)
+START_TEST(of_all_byte_pairs_only_valid_ones_are_accepted)
 {
     for (int a = 0; a < 256; a++)
         for (int b = 0; b < 256; b++) {
@@ -55,7 +55,7 @@ START_TEST(of_all_pairs_of_bytes_only_the_valid_are_taken)
 }
 END_TEST
 
-START_TEST(of_all_longer_sequences_only_the_shortest_form_is_taken)
+START_TEST(of_all_longer_sequences_only_the_shortest_form_is_accepted)
 {
     for (int a = 0xe0; a < 0x100; a++)
         for (int b = 0; b < 256; b++)
@@ -86,7 +86,7 @@ START_TEST(the_offset_of_the_first_bad_byte_is_found_wherever_it_is)
             memset(text, 'x', len);
             text[at] = (char)0xff;
             ck_assert_uint_eq(utf8_check(text, len), at);
-            if (at + 1 < len) { /* e with an acute accent is whole there, and cut by the end elsewhere */
+            if (at + 1 < len) { /* here e with an acute accent is complete, at the end it is cut off */
                 memcpy(text + at, "\xc3\xa9", 2);
                 ck_assert_uint_eq(utf8_check(text, len), len);
                 ck_assert_uint_eq(utf8_count(text, len), len - 1);
@@ -142,8 +142,8 @@ START_TEST(there_are_65_control_characters)
 }
 END_TEST
 
-UNIT_MAIN("utf8", every_character_is_valid_and_comes_back_and_no_surrogate_is,
-          of_all_pairs_of_bytes_only_the_valid_are_taken,
-          of_all_longer_sequences_only_the_shortest_form_is_taken,
+UNIT_MAIN("utf8", every_character_decodes_to_itself_and_surrogates_are_invalid,
+          of_all_byte_pairs_only_valid_ones_are_accepted,
+          of_all_longer_sequences_only_the_shortest_form_is_accepted,
           the_offset_of_the_first_bad_byte_is_found_wherever_it_is, empty_text_is_valid,
           a_cut_never_splits_a_character, white_space_is_what_unicode_says, there_are_65_control_characters)

@@ -4,7 +4,7 @@
 
 static const char good[] = "01890a5d-ac96-774b-bcce-b302099a8057";
 
-START_TEST(a_uuid_is_taken_in_any_case_and_becomes_lower_case)
+START_TEST(a_uuid_is_accepted_in_any_case_and_becomes_lower_case)
 {
     char out[UUID_SIZE];
     ck_assert(uuid_parse(good, out));
@@ -17,7 +17,7 @@ START_TEST(a_uuid_is_taken_in_any_case_and_becomes_lower_case)
 }
 END_TEST
 
-START_TEST(no_other_byte_is_taken_at_any_place)
+START_TEST(no_other_byte_is_accepted_at_any_position)
 {
     char out[UUID_SIZE], text[UUID_SIZE];
     for (size_t at = 0; at < UUID_SIZE - 1; at++)
@@ -31,7 +31,7 @@ START_TEST(no_other_byte_is_taken_at_any_place)
 }
 END_TEST
 
-START_TEST(other_spellings_and_lengths_are_refused)
+START_TEST(other_spellings_and_lengths_are_rejected)
 {
     static const char *const bad[] = {
         "",
@@ -50,7 +50,7 @@ START_TEST(other_spellings_and_lengths_are_refused)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_msg(!uuid_parse(bad[i], out), "taken: %s", bad[i]);
     for (size_t len = 0; len < UUID_SIZE - 1;
-         len++) { /* on the heap, so that a read beyond the end is seen */
+         len++) { /* on the heap, so that a read past the end is detected */
         char *text = strndup(good, len);
         ck_assert(!uuid_parse(text, out));
         free(text);
@@ -82,6 +82,6 @@ START_TEST(later_milliseconds_sort_later)
 }
 END_TEST
 
-UNIT_MAIN("uuid", a_uuid_is_taken_in_any_case_and_becomes_lower_case, no_other_byte_is_taken_at_any_place,
-          other_spellings_and_lengths_are_refused, version_7_is_laid_out_as_rfc_9562_shows,
-          later_milliseconds_sort_later)
+UNIT_MAIN("uuid", a_uuid_is_accepted_in_any_case_and_becomes_lower_case,
+          no_other_byte_is_accepted_at_any_position, other_spellings_and_lengths_are_rejected,
+          version_7_is_laid_out_as_rfc_9562_shows, later_milliseconds_sort_later)

@@ -1,4 +1,4 @@
-/* A PostgreSQL for the tests of db/: the one of DAYBOOK_TEST_DATABASE_URL, else one of this program's own. */
+/* A PostgreSQL for the tests of db/: that of DAYBOOK_TEST_DATABASE_URL, or a temporary one. */
 #ifndef DAYBOOK_TESTS_DB_DATABASE_H
 #define DAYBOOK_TESTS_DB_DATABASE_H
 
@@ -25,7 +25,7 @@ static inline int database_remove_one(const char *path, const struct stat *st, i
     return remove(path);
 }
 
-/* Before the tests run. */
+/* Call before the tests. */
 static inline void database_open(void)
 {
     database_server = getenv("DAYBOOK_TEST_DATABASE_URL");
@@ -36,7 +36,7 @@ static inline void database_open(void)
         exit(EXIT_FAILURE);
 }
 
-/* After they ran. */
+/* Call after the tests. */
 static inline void database_close(void)
 {
     embedded_pg_stop();
@@ -57,7 +57,7 @@ static inline PGconn *database_connect(const char *url)
     return pg;
 }
 
-/* The answer to SQL, which must succeed. */
+/* Runs SQL, which must succeed, and returns its result. */
 static inline PGresult *database_query(PGconn *pg, const char *sql)
 {
     PGresult *r = PQexec(pg, sql);
@@ -66,7 +66,7 @@ static inline PGresult *database_query(PGconn *pg, const char *sql)
     return r;
 }
 
-/* Runs SQL; the first value of the answer, in static storage, "" when there is none. */
+/* Runs SQL and returns the first value of its result, in static storage; "" if there is none. */
 static inline const char *database_value(const char *url, const char *sql)
 {
     static char value[1024];
@@ -81,7 +81,7 @@ static inline const char *database_value(const char *url, const char *sql)
     return value;
 }
 
-/* The server's URL with other words in it ("dbname=x", "user=y"), in static storage that four calls share. */
+/* The server's URL with other settings ("dbname=x", "user=y"), in static storage that four calls share. */
 static inline const char *database_url(const char *words)
 {
     static char urls[4][1024];
@@ -102,7 +102,7 @@ static inline const char *database_url(const char *words)
     return out;
 }
 
-/* The URL of a new, empty database of that name. */
+/* Creates an empty database of that name and returns its URL. */
 static inline const char *database_create(const char *name)
 {
     char sql[256];
@@ -121,7 +121,7 @@ static inline void database_drop(const char *name)
     database_value(database_server, sql);
 }
 
-/* A connection to a new database that has every migration; `word` is in its name. */
+/* Connects to a new database with every migration applied; `word` is part of its name. */
 static inline PGconn *database_migrated(const char *word)
 {
     char name[64];
@@ -134,7 +134,7 @@ static inline PGconn *database_migrated(const char *word)
     return pg;
 }
 
-/* Ends the connection, and its database. */
+/* Closes the connection and drops its database. */
 static inline void database_finish(PGconn *pg)
 {
     char name[64];
@@ -143,7 +143,7 @@ static inline void database_finish(PGconn *pg)
     database_drop(name);
 }
 
-/* Runs the tests against the server; what main returns. */
+/* Runs the tests against the server; returns the exit code of the program. */
 static int database_tests(const char *name, const TTest *const *const *tests, size_t count,
                           void (*setup)(void), void (*teardown)(void))
 {

@@ -1,5 +1,4 @@
-/* Rows of two owners in every table that has an owner, for the tests that prove that one cannot see the
- * other's. */
+/* Rows of two owners in every owned table, for the tests that prove that neither can see the other's rows. */
 #ifndef DAYBOOK_TESTS_DB_OWNED_ROWS_H
 #define DAYBOOK_TESTS_DB_OWNED_ROWS_H
 
@@ -10,18 +9,18 @@
 
 #define ANN      "ann"
 #define BOB      "bob"
-#define ANN_MARK "sealedword" /* in every text of ann's, and in none of bob's */
+#define ANN_MARK "sealedword" /* in every text of ann, and in none of bob */
 
 enum { MOST_TABLES = 64, MOST_ROWS = 64 };
 
-/* How each owned table is filled, in this order, so that what a row refers to is there before it: $1 is the
- * owner, $2 a word for all its texts, $3 the start of its ids. A migration that makes another owned table
- * adds a row here. */
+/* How to fill each owned table, in this order, so that referenced rows exist first. $1 is the owner, $2 a
+ * word for all its texts, $3 the prefix of its ids. A migration that creates an owned table adds a row here.
+ */
 static const struct filler {
     const char *table, *sql;
 } fillers[] = {
-    /* Four lessons: one in three versions, two that read nearly the same, one that superseded another; all of
-     * them old enough to be stale. */
+    /* Four lessons: one with three versions, two near-duplicates, one that superseded another. All are old
+     * enough to be stale. */
     { "lessons",
       "insert into daybook.lessons (owner, id, version, known_from, known_until, at, context, outcome, "
       "takeaway, tags, "
@@ -53,8 +52,7 @@ static const struct filler {
                   "'hex') from generate_series(1, "
                   "2) n" },
     { "reader_owners", "insert into daybook.reader_owners (role_name, owner) values ($2 || $3, $1)" },
-    /* Two skills: one in two versions, with the same names for both owners, and one with a name of its own.
-     */
+    /* Two skills: one with two versions and the same name for both owners, one with a unique name. */
     { "skills", "insert into daybook.skills (owner, skill_id, created_at) "
                 "values ($1, 'skill-1', '2026-01-01'), ($1, $2 || '-2', '2026-01-01')" },
     { "skill_versions",
@@ -69,7 +67,7 @@ static const struct filler {
       "recent_trades_k, reflection_cadence, every_n_trades, created_at, replaced_at) "
       "select $1, 'skill-1', 'v1', $2 || ' first strategy', '{}', true, 10, 'off', 5, '2025-01-01', "
       "'2026-01-01'" },
-    /* The first deployment has all the history; the second has one open trade, the third has never ticked. */
+    /* The first deployment has all the history, the second one open trade, the third no tick. */
     { "deployments",
       "insert into daybook.deployments (owner, id, skill_id, version, mode, name, reflection_cadence, "
       "every_n_trades, created_at) "
@@ -169,7 +167,7 @@ static const struct filler {
       "insert into daybook.reflection_claims (owner, deployment_id, claim, claim_pid, claim_started, "
       "expires_at) "
       "select $1, ($3 || 1)::uuid, ($3 || 1)::uuid, 0, '2026-01-01', '2099-01-01' where $2 is not null" },
-    /* One that has its vector, and one that waits for it. */
+    /* One with a vector, and one without. */
     { "situations",
       "insert into daybook.situations (owner, trade_id, deployment_id, skill_id, version, entry_tick_at, "
       "summary, model, dim, vector) "
@@ -178,8 +176,7 @@ static const struct filler {
       "d, v::halfvec "
       "from (values (1, '2026-01-01 10:00Z', 'model-1', 3, '[1,0,0]'), (2, '2026-01-01 11:00Z', null, null, "
       "null)) as x (n, t, m, d, v)" },
-    /* Four entries: one that was reused, one that waits for its vector, one in the archive, one that came
-     * back from it. */
+    /* Four entries: one reused, one without a vector, one in the archive, one restored from it. */
     { "episodic_memory",
       "insert into daybook.episodic_memory (owner, id, ticker, task_type, created_at, question, answer, "
       "probability, confidence, source, source_citations, regime_tag, ttl_seconds, expires_at, read_count, "
@@ -278,7 +275,7 @@ static inline void owned_fill(PGconn *pg)
         }
 }
 
-/* Removes all rows of the owner, what refers to others before those. */
+/* Deletes all rows of the owner, referring rows before referenced ones. */
 static inline void owned_remove(PGconn *pg, const char *owner)
 {
     char sql[FILLERS * 128], *p = sql;

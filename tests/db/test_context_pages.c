@@ -18,7 +18,7 @@ static void run(const char *sql)
     PQclear(database_query(pg, sql));
 }
 
-/* `count` ticks, a minute apart, up to `last`: each rejected, each with a trade that it closed. */
+/* Inserts `count` ticks, a minute apart, up to `last`. Each was rejected, and each closed a trade. */
 static void fill(const char *deployment, int count, const char *last)
 {
     struct arena arena = { 0 };
@@ -48,7 +48,7 @@ static void fill(const char *deployment, int count, const char *last)
     arena_release(&arena);
 }
 
-/* `count` notes, a day apart, each superseded by the next one: of a deployment, or (NULL) of the skill. */
+/* Inserts `count` notes, a day apart, each superseded by the next, of a deployment or (NULL) of the skill. */
 static void fill_notes(const char *deployment, int count, const char *last)
 {
     struct arena arena = { 0 };
@@ -65,7 +65,7 @@ static void fill_notes(const char *deployment, int count, const char *last)
     arena_release(&arena);
 }
 
-/* As a fast lane has them: see conn_connect. */
+/* The settings of a fast lane; see conn_connect. */
 static void setup(void)
 {
     pg = database_migrated("pages");
@@ -107,13 +107,13 @@ static const char *value_of(const char *param, const char *id, const char *as_of
                                        : as_of;
 }
 
-/* The pages that one request needs. */
+/* The number of pages that one request reads. */
 static int pages(const struct statement *st, bool together, const char *id, const char *as_of)
 {
     struct arena arena = { 0 };
     struct buf sql = { .arena = &arena };
     const char *known =
-        st == &DECISION_SNAPSHOT_CONTEXT ? "9999-12-31" : as_of; /* its instant is its tick's */
+        st == &DECISION_SNAPSHOT_CONTEXT ? "9999-12-31" : as_of; /* it reads at the instant of its tick */
     PGresult *r = PQprepare(pg, "s", together ? st->together : st->sql, 0, NULL);
     ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(pg));
     PQclear(r);
@@ -134,7 +134,7 @@ static int pages(const struct statement *st, bool together, const char *id, cons
     return together ? count / TOGETHER : count;
 }
 
-START_TEST(the_context_needs_few_pages_for_a_large_and_a_small_deployment_at_any_instant)
+START_TEST(a_context_reads_few_pages_for_large_and_small_deployments_at_any_instant)
 {
     static const char *const big[] = { NULL, "2026-06-01", "2026-05-25T12:00:30Z", "2019-01-01" };
     static const char *const small[] = { NULL, "2026-06-01", "2021-06-01", "2019-01-01" };
@@ -158,7 +158,7 @@ END_TEST
 int main(void)
 {
     static const TTest *const *const tests[] = {
-        &the_context_needs_few_pages_for_a_large_and_a_small_deployment_at_any_instant,
+        &a_context_reads_few_pages_for_large_and_small_deployments_at_any_instant,
     };
     return database_tests("context_pages", tests, sizeof tests / sizeof *tests, setup, teardown);
 }

@@ -12,7 +12,7 @@
 
 enum { MOST_TEXT = 16384 };
 
-/* What the command prints, on both outputs. */
+/* What the command prints to stdout and stderr. */
 static int run(const char *command, char out[MOST_TEXT])
 {
     FILE *from = popen(command, "r");
@@ -31,7 +31,7 @@ START_TEST(quoted_text_comments_casts_and_slices_are_left_alone)
 }
 END_TEST
 
-START_TEST(invalid_input_is_refused_with_its_line)
+START_TEST(invalid_input_is_rejected_with_its_line)
 {
     static const struct {
         const char *sql, *said;
@@ -41,7 +41,8 @@ START_TEST(invalid_input_is_refused_with_its_line)
         { "-- name: a :read :many\nselect 1\n", ":1: unknown word :many" },
         { "-- name: A :read :one\nselect 1\n", ":1: bad statement name" },
         { "-- name: a :read :one\nselect {columns}\n", ":1: there is no part columns above" },
-        /* A part is known below it alone, so that none can contain itself; and in its own file alone. */
+        /* A part can be used only below its definition, so that none contains itself, and only in its file.
+         */
         { "-- part: a\n{b}\n-- part: b\n1\n", ":1: there is no part b above" },
         { "-- part: a\n{a}\n", ":1: there is no part a above" },
         { "-- part: a\n1\n-- name: b :read :one\nselect {other.a}\n", ":3: there is no part other.a above" },
@@ -72,7 +73,7 @@ int main(void)
     Suite *suite = suite_create("embed_sql");
     TCase *all = tcase_create("embed_sql");
     tcase_add_test(all, quoted_text_comments_casts_and_slices_are_left_alone);
-    tcase_add_test(all, invalid_input_is_refused_with_its_line);
+    tcase_add_test(all, invalid_input_is_rejected_with_its_line);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -6,7 +6,7 @@
 #include "db/statement.h"
 #include "tests/db/database.h"
 
-enum { LESSONS = 3000, FEW_PAGES = 3000 }; /* each of the 400 that are compared has a few, and no more */
+enum { LESSONS = 3000, FEW_PAGES = 3000 }; /* a few for each of the 400 that are compared */
 
 static PGconn *pg;
 
@@ -15,7 +15,7 @@ static void run(const char *sql)
     PQclear(database_query(pg, sql));
 }
 
-/* As a fast lane has them: see conn_connect. */
+/* The settings of a fast lane; see conn_connect. */
 static void setup(void)
 {
     pg = database_migrated("lessons");
@@ -43,7 +43,7 @@ static const char *value_of(const char *param)
     return "x";
 }
 
-/* The pages that a lesson more needs, which is not kept. */
+/* The number of pages read to create one more lesson, which is rolled back. */
 static int pages(void)
 {
     static const char hits[] = "Shared Hit Blocks: ", reads[] = "Shared Read Blocks: ";
@@ -64,7 +64,7 @@ static int pages(void)
     return count;
 }
 
-START_TEST(a_lesson_needs_few_pages_with_a_plan_for_an_empty_library_and_with_a_new_one)
+START_TEST(creating_a_lesson_reads_few_pages_with_a_plan_for_an_empty_library_and_with_a_new_one)
 {
     struct arena arena = { 0 };
     PQclear(PQprepare(pg, "s", LESSON_CREATE.sql, 0, NULL));
@@ -89,7 +89,7 @@ END_TEST
 int main(void)
 {
     static const TTest *const *const tests[] = {
-        &a_lesson_needs_few_pages_with_a_plan_for_an_empty_library_and_with_a_new_one,
+        &creating_a_lesson_reads_few_pages_with_a_plan_for_an_empty_library_and_with_a_new_one,
     };
     return database_tests("lesson_pages", tests, sizeof tests / sizeof *tests, setup, teardown);
 }

@@ -32,7 +32,7 @@ static void migrate(void)
     ck_assert(admin_migrate(url, NULL));
 }
 
-/* What a refused migration says. */
+/* The message of a rejected migration. */
 static void refused(const char *at, const char *expected)
 {
     stderr_begin();
@@ -100,7 +100,7 @@ START_TEST(a_migration_that_was_changed_is_refused_by_name)
 }
 END_TEST
 
-START_TEST(every_checksum_is_that_of_the_text)
+START_TEST(every_checksum_matches_the_text_of_its_migration)
 {
     migrate();
     for (int i = 0; i < migrations_count; i++) {
@@ -129,7 +129,7 @@ static void drop_role(const char *suffix)
     database_value(database_server, sql);
 }
 
-/* Goes on as that role: the service's own PostgreSQL lets nobody in but the service. */
+/* Continues as that role. Only the service itself may connect to its private PostgreSQL. */
 static void be(const char *suffix, PGconn *pg)
 {
     char sql[256];
@@ -181,7 +181,7 @@ START_TEST(a_reader_sees_the_rows_of_its_owner_and_nothing_else)
 }
 END_TEST
 
-/* The message of a migration by a role that owns nothing here. */
+/* The message of a migration by a role without any rights. */
 static void refused_as(const char *suffix, const char *expected)
 {
     char words[256];
@@ -296,7 +296,7 @@ START_TEST(a_revoked_key_stays_in_the_table)
 }
 END_TEST
 
-START_TEST(bad_owners_roles_and_names_are_refused)
+START_TEST(invalid_owners_roles_and_names_are_rejected)
 {
     static char long_owner[66], long_name[102];
     memset(long_owner, 'a', 65);
@@ -325,14 +325,14 @@ int main(void)
         &services_that_start_concurrently_take_turns,
         &a_newer_database_is_refused,
         &a_migration_that_was_changed_is_refused_by_name,
-        &every_checksum_is_that_of_the_text,
+        &every_checksum_matches_the_text_of_its_migration,
         &a_reader_sees_the_rows_of_its_owner_and_nothing_else,
         &the_message_names_the_missing_right_of_a_role,
         &an_unreadable_url_is_refused_without_its_password,
         &a_database_that_is_not_utf8_is_refused,
         &a_token_is_shown_once_and_stored_as_a_hash,
         &a_revoked_key_stays_in_the_table,
-        &bad_owners_roles_and_names_are_refused,
+        &invalid_owners_roles_and_names_are_rejected,
     };
     return database_tests("migrate", tests, sizeof tests / sizeof *tests, setup, teardown);
 }

@@ -1,7 +1,6 @@
-/* Every statement stays with one owner: whatever it reads of an owned table, it reads by `owner = $1`. The
- * proof is the plan that PostgreSQL makes of it, so a condition that the planner derives counts, and one that
- * only looks right does not. A PostgreSQL that keeps owners on different servers needs this to route a
- * statement. */
+/* Every statement stays with one owner: each scan of an owned table is limited by `owner = $1`. The proof is
+ * the plan of PostgreSQL, so a condition that the planner derives counts, and one that only looks right does
+ * not. A distributed PostgreSQL with owners on different servers needs this to route a statement. */
 #include <check.h>
 #include <jansson.h>
 
@@ -20,7 +19,7 @@ static int table_count;
     "the background job serves all owners: its statements with rows name the owner that these find"
 #define HNSW "an hnsw index has no owner: its result is limited to the owner one level up"
 
-/* Scans without `owner = $1`, and why they may. One that is no longer needed fails too. */
+/* Scans that need no `owner = $1`, each with the reason. An exception that is no longer needed fails. */
 static struct exception {
     const char *statement, *table, *reason;
     bool used;
@@ -257,8 +256,8 @@ static void report(const struct form *f, const char *table)
     fprintf(stderr, "%s reads %s without owner = :owner\n", f->name, table);
 }
 
-/* The form for several requests takes an array of owners. It is seen as a loop over the requests, q: the
- * statement inside must stay with the owner of its request, q.p1, as the single form does with $1. */
+/* The form for several requests takes an array of owners. It loops over the requests, q; the statement inside
+ * must stay with the owner of its request, q.p1, as the single form does with $1. */
 START_TEST(every_scan_of_an_owned_table_is_limited_to_the_owner)
 {
     failures = 0;

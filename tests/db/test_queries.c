@@ -1,5 +1,5 @@
-/* The check of all queries before the port opens: what is declared passes it, and a wrong name is refused
- * with a message that says where it stands. */
+/* The check of all queries before the port opens: every declared query passes, and a wrong name is rejected
+ * with a message that says where it is. */
 #include <check.h>
 
 #include "handlers/kit/fields.h"
@@ -35,7 +35,7 @@ static const struct field page_fields[] = { FIELD_ID(struct in), FIELD_AS_OF(str
                                             FIELD_PAGE(struct in), END_FIELDS };
 static const struct field short_fields[] = { FIELD_ID(struct in), END_FIELDS };
 
-/* The same as QUERY, but not among those that the service has. */
+/* Like QUERY, but without adding it to the queries of the service. */
 #define TRIED(name_, statement_, table_, ...)                       \
     const struct query name_ = { .statement = &statement_,          \
                                  .fields = (table_),                \
@@ -60,7 +60,7 @@ START_TEST(every_declared_query_passes)
 }
 END_TEST
 
-START_TEST(a_parameter_that_is_no_field_is_refused)
+START_TEST(an_unknown_parameter_is_rejected)
 {
     TRIED(wrong, LESSON_GET, short_fields);
     refused(&wrong, "lesson_get takes :as_of");
@@ -71,7 +71,7 @@ START_TEST(a_parameter_that_is_no_field_is_refused)
 }
 END_TEST
 
-START_TEST(a_column_that_the_statement_has_not_is_refused)
+START_TEST(an_unknown_column_is_rejected)
 {
     COLUMNS(good, id, takeaway);
     COLUMNS(wrong, id, takeawy);
@@ -82,7 +82,7 @@ START_TEST(a_column_that_the_statement_has_not_is_refused)
 }
 END_TEST
 
-START_TEST(a_list_with_a_cursor_says_where_its_pages_end)
+START_TEST(a_list_with_a_cursor_needs_cursor_columns)
 {
     TRIED(page, LESSON_HISTORY, page_fields);
     ck_assert_ptr_null(query_check(&page, described, &arena));
@@ -95,7 +95,7 @@ START_TEST(a_list_with_a_cursor_says_where_its_pages_end)
 }
 END_TEST
 
-START_TEST(a_404_names_fields_of_its_table)
+START_TEST(the_text_of_a_404_names_fields_of_its_table)
 {
     TRIED(wrong, LESSON_GET, get_fields, .missing = "lesson {ident}");
     refused(&wrong, "ident");
@@ -115,7 +115,7 @@ static enum err handle(struct call *c)
     return OK;
 }
 
-START_TEST(a_route_of_one_object_says_what_is_missing)
+START_TEST(a_route_of_one_object_needs_the_text_of_its_404)
 {
     TRIED(get, LESSON_GET, get_fields);
     struct route r = { GET, "/v1/x", .query = &get, INPUT(get_fields, struct in), .role = ROLE_READER };
@@ -151,7 +151,7 @@ START_TEST(a_route_has_one_handler_that_may_run_queries)
 }
 END_TEST
 
-START_TEST(a_statement_that_no_query_uses_is_refused)
+START_TEST(a_statement_without_a_query_is_rejected)
 {
     static const struct statement idle = { .name = "idle_statement" };
     const char *why = query_check_statement(&idle, &arena);
@@ -165,14 +165,14 @@ int main(void)
 {
     static const TTest *const *const tests[] = {
         &every_declared_query_passes,
-        &a_parameter_that_is_no_field_is_refused,
-        &a_column_that_the_statement_has_not_is_refused,
-        &a_list_with_a_cursor_says_where_its_pages_end,
-        &a_404_names_fields_of_its_table,
-        &a_route_of_one_object_says_what_is_missing,
+        &an_unknown_parameter_is_rejected,
+        &an_unknown_column_is_rejected,
+        &a_list_with_a_cursor_needs_cursor_columns,
+        &the_text_of_a_404_names_fields_of_its_table,
+        &a_route_of_one_object_needs_the_text_of_its_404,
         &a_slow_statement_needs_a_route_that_waits,
         &a_route_has_one_handler_that_may_run_queries,
-        &a_statement_that_no_query_uses_is_refused,
+        &a_statement_without_a_query_is_rejected,
     };
     return database_tests("queries", tests, sizeof tests / sizeof *tests, setup, teardown);
 }

@@ -1,10 +1,10 @@
-/* Row-level security: a role that reads with SQL sees the rows of its owner in every owned table, and can
- * change none. */
+/* Row-level security: a role that reads with SQL sees only the rows of its owner in every owned table, and
+ * can change none. */
 #include <check.h>
 
 #include "tests/db/owned_rows.h"
 
-/* Owned tables that no direct reader may read at all, and why. */
+/* Owned tables that no reader may read, each with the reason. */
 static const struct {
     const char *table, *reason;
 } closed[] = {
@@ -44,7 +44,7 @@ static void teardown(void)
     PQfinish(pg);
 }
 
-/* Goes on as that role, as if it had logged in. */
+/* Continues as that role, as if it had logged in. */
 static void become(const char *suffix)
 {
     char sql[256];
@@ -60,7 +60,7 @@ static bool is_closed(const char *table)
     return false;
 }
 
-/* The SQLSTATE of a statement, "" when it was done. */
+/* The SQLSTATE of a statement; "" if it succeeded. */
 static const char *state_of(const char *fmt, const char *table)
 {
     static char state[8];

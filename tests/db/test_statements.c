@@ -1,5 +1,5 @@
-/* Every statement, run as one owner with whatever belongs to another: it shows nothing of theirs and changes
- * nothing of theirs. */
+/* Every statement, run by one owner with the ids and names of another: it neither shows nor changes the rows
+ * of the other. */
 #include <check.h>
 
 #include "core/base/array_text.h"
@@ -8,7 +8,7 @@
 
 static PGconn *pg;
 
-/* Statements that touch an owned table without taking an owner, and why they may. */
+/* Statements on an owned table that take no owner, each with the reason. */
 static const struct {
     const char *statement, *reason;
 } unowned[] = {
@@ -17,7 +17,7 @@ static const struct {
     { "backfill_count", "a number over all owners, for the metrics of the service" },
 };
 
-/* Owned statements that show nothing and change nothing even for the owner, and why. */
+/* Owned statements that show and change nothing even for their owner, each with the reason. */
 static const struct {
     const char *statement, *reason;
 } silent[] = {
@@ -26,9 +26,9 @@ static const struct {
 
 /* ---- parameters ---- */
 
-/* What a parameter is given, by its name and, where the same name has several types, by the type. `theirs`
- * names something of ann's, `own` something of bob's; texts that a write would keep are nobody's. NULL is a
- * value too. "@1" is the first of the owner's ids. */
+/* The values of each parameter, by name and, for a name with several types, by type. `theirs` refers to a row
+ * of ann, `own` to one of bob; texts that a write would store belong to neither. NULL is a value too. "@1" is
+ * the first of the owner's ids. */
 enum {
     BOOL = 16,
     INT2 = 21,
@@ -129,7 +129,7 @@ static const struct given {
     { "unread_days", 0, "1", "1" },
     { "dry_run", 0, "false", "true" },
     { "samples", 0, "10", "10" },
-    /* a search: what lies near a vector of model-1, and what holds a word of ann's */
+    /* a search: near a vector of model-1, and with a word of ann */
     { "words", 0, "a question", "an answer" },
     { "direction", 0, "{1,0,0}", "{1,0}" },
     { "space", 0, "model-1", "model-2" },
@@ -161,7 +161,7 @@ static const struct given {
     { "near_model", 0, "model-1", "model-1" },
     { "near_dim", 0, "3", "3" },
     { "near_text", 0, "the question", "the question" },
-    /* what a write keeps */
+    /* values that a write stores */
     { "entries", 0, NEW_EPISODE, NEW_EPISODE },
     { "vectors", 0, NEW_VECTOR, NEW_VECTOR },
     { "model", 0, "model-1", "model-1" },
@@ -222,7 +222,7 @@ static const struct given {
 
 enum { GIVEN = sizeof given / sizeof *given, MOST_PARAMS = 32, VALUE_SIZE = 1024 };
 
-/* Which parameters name the other's things and which the caller's own. */
+/* Which parameters refer to rows of the other owner, and which to the caller's own. */
 enum variant { ALL_THEIRS, ALL_OWN, LISTS_THEIRS, LISTS_OWN, LISTS_MIXED, VARIANTS };
 
 static bool is_list(const char *param)
@@ -268,7 +268,7 @@ static const char *value_of(const char *param, Oid type, enum variant v, const c
 
 /* ---- running ---- */
 
-/* Whether it is a row that says that there is nothing. */
+/* Whether the row has no values after the first column. */
 static bool is_empty(const PGresult *r, int row)
 {
     for (int col = 1; col < PQnfields(r); col++)
@@ -277,8 +277,8 @@ static bool is_empty(const PGresult *r, int row)
     return true;
 }
 
-/* Executed for three at once, of whom only the second is the caller, it must give the second the same row,
- * and the others none. */
+/* Executed for three requests at once, of which only the second is the caller's, the statement must return
+ * the same row for the second and none for the others. */
 static void check_together(const struct statement *st, const char *const *values, const PGresult *alone)
 {
     struct arena arena = { 0 };
@@ -346,8 +346,8 @@ struct seen {
     bool shows, changes;
 };
 
-/* What of ann's the statement shows and changes when `caller` runs it; nothing of it stays. It shows
- * something of hers, be it a number, when without her rows the answer is another one. */
+/* Whether the statement shows or changes rows of ann when `caller` runs it; all changes are rolled back. It
+ * shows something, even if only a count, when its result is different without her rows. */
 static struct seen observe(const struct statement *st, const char *caller, enum variant v)
 {
     struct seen seen;
@@ -412,7 +412,7 @@ START_TEST(no_statement_shows_or_changes_rows_of_another_owner)
 }
 END_TEST
 
-/* Else the test above would prove nothing. */
+/* Otherwise the test above would prove nothing. */
 START_TEST(every_statement_shows_or_changes_rows_of_its_owner)
 {
     for (int i = 0; i < statements_count; i++) {
@@ -428,7 +428,7 @@ START_TEST(every_statement_shows_or_changes_rows_of_its_owner)
 }
 END_TEST
 
-START_TEST(a_statement_that_forgets_its_owner_is_found)
+START_TEST(a_statement_that_forgets_its_owner_is_detected)
 {
     static const char *const params[] = { "owner", "ids" };
     static const struct statement leaks[] = {
@@ -445,7 +445,7 @@ START_TEST(a_statement_that_forgets_its_owner_is_found)
           .sql = "delete from idempotency_keys where key = 'key-1' and $1::text <> $2::text" },
         { .name = "leak_6", .sql = "select count(*) from lessons where $1::text <> $2::text" },
     };
-    /* The second one shows nothing of ann's. */
+    /* The second one shows nothing of ann. */
     static const bool found[] = { true, false, true, true, true, true };
     for (size_t i = 0; i < sizeof leaks / sizeof *leaks; i++) {
         struct statement st = leaks[i];
@@ -470,7 +470,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-START_TEST(a_statement_that_touches_an_owned_table_takes_the_owner_first)
+START_TEST(a_statement_on_an_owned_table_takes_the_owner_first)
 {
     char tables[MOST_TABLES][64];
     int count = owned_tables(pg, tables);
@@ -490,7 +490,7 @@ START_TEST(a_statement_that_touches_an_owned_table_takes_the_owner_first)
 }
 END_TEST
 
-START_TEST(exceptions_name_statements_that_exist)
+START_TEST(exceptions_name_existing_statements)
 {
     const char *listed[16];
     size_t count = 0;
@@ -519,9 +519,9 @@ int main(void)
     static const TTest *const *const tests[] = {
         &no_statement_shows_or_changes_rows_of_another_owner,
         &every_statement_shows_or_changes_rows_of_its_owner,
-        &a_statement_that_forgets_its_owner_is_found,
-        &a_statement_that_touches_an_owned_table_takes_the_owner_first,
-        &exceptions_name_statements_that_exist,
+        &a_statement_that_forgets_its_owner_is_detected,
+        &a_statement_on_an_owned_table_takes_the_owner_first,
+        &exceptions_name_existing_statements,
         &the_index_of_a_statement_is_its_position,
     };
     return database_tests("statements", tests, sizeof tests / sizeof *tests, setup, teardown);

@@ -23,7 +23,7 @@ async function underLoad(hurt) {
     await hurt(load);
     await ready();
     const before = load.count(201);
-    await until(() => load.count(201) > before + 20, 'writes are taken again');
+    await until(() => load.count(201) > before + 20, 'writes succeed again');
   });
   assert.equal(s.service.child.exitCode, null, s.service.log.slice(-2000));
   const unexpected = load.attempts.filter((a) => a.status !== 201 && !OUTAGE_CODES.includes(a.code));
@@ -131,7 +131,7 @@ test('writes to a read-only database are 503, reads still work', async () => {
   await s.api.get(`/v1/lessons/${id}`, { status: 200 });
   await s.query(`BEGIN READ WRITE; ALTER DATABASE ${s.database} RESET default_transaction_read_only; COMMIT`);
   await s.query(restart);
-  await until(async () => (await s.api.post('/v1/lessons', body)).status === 201, 'writes are taken again');
+  await until(async () => (await s.api.post('/v1/lessons', body)).status === 201, 'writes succeed again');
   await ready();
   assert.equal((await s.api.get('/v1/lessons?tags=read-only', { status: 200 })).json.items.length, 1);
 });

@@ -79,7 +79,7 @@ async function killedAtLock(service, table) {
     },
     table,
   );
-  assert.ok((await lost) instanceof Error, 'it was not answered');
+  assert.ok((await lost) instanceof Error, 'there was no response');
 }
 
 /** Kills the service at a random moment after the model's answer, possibly during the commit. */
@@ -122,9 +122,9 @@ test('killed at any moment after the answer, the active note is the previous or 
     const answer = await killedAnytime(service);
     service = await start();
     const gone = async () => (await sessions(query, "state <> 'idle' AND backend_xid IS NOT NULL")).length === 0;
-    await until(gone, 'what the killed one had begun has ended');
+    await until(gone, 'the transaction of the killed service has ended');
     const now = await theActive();
-    if (!(answer instanceof Error)) assert.equal(answer.json.note?.id, now.id, 'what was acknowledged is there');
+    if (!(answer instanceof Error)) assert.equal(answer.json.note?.id, now.id, 'the acknowledged note is stored');
     seen[now.id === active.id ? 'before' : 'after']++;
     active = now;
   }

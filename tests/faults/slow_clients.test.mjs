@@ -66,7 +66,7 @@ test('1,000 clients that drip headers and bodies delay no others and do not coun
     await until(async () => (await metric(api, 'daybook_connections')) >= 1000, 'all are connected');
     const stop = drip(sockets, (i) => (i % 2 ? body.slice(0, -1) : 'x'));
     await served(api, 200);
-    assert.ok((await metric(api, 'daybook_connections')) >= 1000, 'all of that was answered while the slow clients were there');
+    assert.ok((await metric(api, 'daybook_connections')) >= 1000, 'all of that was served beside the slow clients');
 
     // This address has reached its connection limit, another has not.
     const more = await connectMany(10, service.port, () => 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
@@ -90,8 +90,8 @@ test('a body that drips or stalls is abandoned after its time limit', async () =
     for (const socket of [...dripping, ...stopped]) socket.resume();
     const stop = drip(dripping, () => body.slice(0, -1));
     try {
-      await eventually(Promise.all(dripping.map(closed)), 'dripping bodies are given up');
-      await eventually(Promise.all(stopped.map(closed)), 'stopped bodies are given up');
+      await eventually(Promise.all(dripping.map(closed)), 'dripping bodies are aborted');
+      await eventually(Promise.all(stopped.map(closed)), 'stopped bodies are aborted');
     } finally {
       await stop();
     }
@@ -100,13 +100,13 @@ test('a body that drips or stalls is abandoned after its time limit', async () =
   });
 });
 
-test('slow readers of large answers hold no database connection and delay nobody', async () => {
+test('slow readers of large responses occupy no database connection and delay no other requests', async () => {
   await withService(['--slow-connections', '1', '--loops', '1', '--max-in-flight', '5'], async (service, api, baseline) => {
     const readers = [];
     for (let some = 1; some <= 2; some++) {
       // They read nothing. Once their buffers are full, only their clients are waited for, and they no longer count as in flight.
       readers.push(...(await connectMany(4, service.port, (i) => `GET /v1/lessons/export?format=${i % 2 ? 'md' : 'jsonl'}&tags=filled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)));
-      await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= 4 * some, 'the exports have begun');
+      await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= 4 * some, 'the exports have started');
       await quiet(api);
     }
     assert.deepEqual(await sessions(s.query, "state <> 'idle'"), []);
@@ -132,7 +132,7 @@ test('slow readers of large answers hold no database connection and delay nobody
 test('a reader that stops for good is disconnected after the idle timeout', async () => {
   await withService(['--idle-timeout-ms', '1000'], async (service, api, baseline) => {
     const readers = await connectMany(8, service.port, () => 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n');
-    await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= readers.length, 'the exports have begun');
+    await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= readers.length, 'the exports have started');
     await settled(api, baseline);
     for (const socket of readers) socket.destroy();
   });

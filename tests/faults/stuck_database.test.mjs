@@ -85,8 +85,8 @@ test('many requests queued behind a hanging statement all time out in time', asy
   const limit = 1000;
   await withService(['--request-timeout-ms', String(limit), '--loops', '1', '--write-connections', '2'], async (service, api) => {
     // A connection opened while the table is locked would fail with a different error.
-    await until(async () => (await metric(api, 'daybook_db_connections', '{lane="write"}')) === 2, 'both connections are there');
-    await until(async () => (await sessions(s.query, "state <> 'idle'")).length === 0, 'they have prepared what they need');
+    await until(async () => (await metric(api, 'daybook_db_connections', '{lane="write"}')) === 2, 'both connections are open');
+    await until(async () => (await sessions(s.query, "state <> 'idle'")).length === 0, 'their statements are prepared');
     const results = await locked(() =>
       Promise.all(Array.from({ length: 40 }, (_, i) => (i % 2 ? api.post('/v1/lessons', newLesson({ tags: [`behind-${i}`] })) : api.get('/v1/lessons')))),
     );
@@ -94,7 +94,7 @@ test('many requests queued behind a hanging statement all time out in time', asy
       const expected = i % 2 ? ['request_timeout', 'outcome_unknown'] : ['request_timeout'];
       assert.ok(expected.includes(answer.json.code), answer.text);
     }
-    await until(async () => (await sessions(s.query, "state <> 'idle'")).length === 0, 'the rest is done with');
+    await until(async () => (await sessions(s.query, "state <> 'idle'")).length === 0, 'no statement is left');
     for (const [i, answer] of results.entries()) {
       if (i % 2 === 0) continue;
       const stored = (await api.get(`/v1/lessons?tags=behind-${i}`, { status: 200 })).json.items.length;
@@ -202,7 +202,7 @@ test('a stop is clean whatever the service is doing', async () => {
   await fill(s.query, 3000);
   await withService(['--stop-timeout-ms', '300', '--slow-connections', '1'], async (service, api) => {
     const readers = await Promise.all(Array.from({ length: 10 }, () => connectAndSend(service.port, 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n')));
-    await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= readers.length, 'the exports have begun');
+    await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= readers.length, 'the exports have started');
     await eventually(service.stop(), 'the service ends');
     for (const socket of readers) socket.destroy();
   }, { stop: false });
@@ -242,7 +242,7 @@ test('a stop during a key lookup is clean, even when the lookup hangs', async ()
   await createKey(s.url, 'alpha', 'agent');
   await withService(['--request-timeout-ms', '1000', '--stop-timeout-ms', '300'], async (service, api) => {
     const stranger = api.as('dbk_unknown');
-    await until(async () => (await stranger.get('/v1/lessons')).status === 401, 'keys are asked for');
+    await until(async () => (await stranger.get('/v1/lessons')).status === 401, 'keys are required');
     try {
       await locked(async () => {
         await sleep(1200); // the next lookup hangs

@@ -1,4 +1,4 @@
-/* Fuzzes the decoding of bodies: whatever is taken renders as JSON that decodes to the same again. */
+/* Fuzzes the decoding of bodies: an accepted body renders as JSON that decodes to the same values. */
 #include "server/json/tree.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,10 +1,10 @@
-/* Fuzzes cursors: what decodes has no other spelling, and what is encoded decodes to itself. */
+/* Fuzzes cursors: a cursor that decodes has no other spelling, and encoded values decode to themselves. */
 #include "core/base/hash.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* The bytes with a right check behind them, so that the fuzzer gets past it. */
+/* The bytes with a valid checksum appended, so that the fuzzer gets past that check. */
 static const char *forge(const uint8_t *data, size_t size, struct arena *arena)
 {
     struct buf raw = { .arena = arena }, out = { .arena = arena };
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = arena_copy(&arena, data, size);
     check_text(text, 0, &arena);
     check_values(text, size, &arena);
-    if (size >= 9) { /* a scope that the forged bytes name themselves */
+    if (size >= 9) { /* a scope taken from the forged bytes */
         uint64_t scope = 0;
         for (size_t i = 1; i < 9; i++)
             scope = scope << 8 | data[i];

@@ -1,4 +1,4 @@
-/* Fuzzes decimal numbers: what is read is written and reads back the same, and no sum of two wraps. */
+/* Fuzzes decimal numbers: an accepted number reads back the same once written, and no sum of two wraps. */
 #include "core/base/decimal.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,4 @@
-/* Fuzzes what reads texts for the built-in embedder: the cut into pieces, and the words. */
+/* Fuzzes the tokenizers of the built-in embedder: pieces and words. */
 #include <math.h>
 
 #include "core/embed/embed_internal.h"
@@ -15,7 +15,8 @@ static void check_pieces(const char *text, const char *end)
     HOLDS(count >= 1 && count <= EMBED_MOST_PIECES);
     for (size_t i = 0; i < count; i++) {
         HOLDS(scratch.pieces[i] < EMBED_PIECES);
-        HOLDS(i == 0 || scratch.pieces[i] || scratch.pieces[i - 1]); /* one unknown for a run of them */
+        HOLDS(i == 0 || scratch.pieces[i] ||
+              scratch.pieces[i - 1]); /* a run of unknown pieces counts as one */
     }
 }
 
@@ -33,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HOLDS(embed_open(embed_weights, (size_t)(embed_weights_end - embed_weights), &embed));
     if (utf8_check((const char *)data, size) != size || memchr(data, 0, size))
         return 0;
-    char *text = malloc(size + 1); /* ends where its memory ends */
+    char *text = malloc(size + 1); /* exactly its size, so that a read past the end is detected */
     HOLDS(text);
     memcpy(text, data, size);
     text[size] = '\0';

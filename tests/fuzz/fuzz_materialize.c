@@ -1,4 +1,4 @@
-/* Fuzzes the materializer: whatever portfolios follow each other, the ledger keeps its shape. */
+/* Fuzzes the materializer: any sequence of portfolios leaves a consistent ledger. */
 #include "core/ledger/materialize.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,4 @@
-/* Fuzzes request targets: segments are valid text, and survive being escaped again. */
+/* Fuzzes request targets: segments are valid text, and are the same after escaping and decoding again. */
 #include "server/dispatch/uri.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,5 @@
-/* Fuzzes queries: pairs survive being escaped again, and what their fields decode to renders. */
+/* Fuzzes queries: pairs are the same after escaping and decoding again, and decoded fields can be rendered.
+ */
 #include "server/dispatch/uri.h"
 #include "tests/fuzz/fuzz.h"
 

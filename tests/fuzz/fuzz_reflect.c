@@ -44,8 +44,7 @@ static void check_kept(struct arena *arena, const char *text, const char *const 
     HOLDS(!strpbrk(text, "<\"\r\t\v\f") && (len || suppressed == ALL_SLOTS));
     check_lines(text);
     const struct note_checked again = reflect_note_check(arena, text, avoid, 1, suppressed);
-    HOLDS(!len ||
-          again.verdict == NOTE_QUOTES_AVOID_RULE || /* what was cut out may bring its words together */
+    HOLDS(!len || again.verdict == NOTE_QUOTES_AVOID_RULE || /* removing text may join the words of a rule */
           (again.verdict == NOTE_GOOD && strcmp(again.text, text) == 0));
     for (int i = 0; i < REFLECT_SLOTS; i++)
         HOLDS(count_of(text, reflect_slot_headings[i]) >= !(suppressed >> i & 1));
@@ -84,7 +83,7 @@ static void check_prompt(struct arena *arena, const char *text, const char *cons
     HOLDS(count_of(strstr(p.user, "\n<trades>\n"), "\n") == 7); /* one trade is one line */
 }
 
-/* Cuts the text at the first of a mark; what is behind it, "" without one. */
+/* Cuts the text at the first occurrence of the mark; returns the rest, or "" without one. */
 static char *cut_at(char *text, const char *mark)
 {
     char *at = text + strcspn(text, mark);

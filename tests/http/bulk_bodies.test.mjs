@@ -102,7 +102,7 @@ test('Expect: 100-continue gets 100 before the body, or the error instead', asyn
   c.socket.write(head('Content-Length: 3\r\nExpect: 100-continue\r\n'));
   await until(() => c.text.startsWith('HTTP/1.1 100 '), 'it says continue');
   c.socket.write('\n\n\n');
-  await eventually(c.closed, 'the answer is complete');
+  await eventually(c.closed, 'the response is complete');
   assert.match(c.text, /\r\n\r\nHTTP\/1\.1 200 /);
 
   const refused = await exchange(s.service.port, head('Content-Length: 999999999999\r\nExpect: 100-continue\r\n'), {
@@ -125,9 +125,9 @@ test('a slow body that keeps arriving is read to its end, one that stalls is tim
     const c = await connection(service);
     c.socket.write(head('Transfer-Encoding: chunked\r\n'));
     const begun = Date.now();
-    await until(() => c.socket.write('1\r\n\n\r\n') && Date.now() - begun > 1500, 'three time-outs have passed');
+    await until(() => c.socket.write('1\r\n\n\r\n') && Date.now() - begun > 1500, 'three timeouts have passed');
     c.socket.write('0\r\n\r\n');
-    await eventually(c.closed, 'the answer is complete');
+    await eventually(c.closed, 'the response is complete');
     assert.match(c.text, /^HTTP\/1\.1 200 /);
 
     const silent = await connection(service);
@@ -169,13 +169,13 @@ test('spooled bodies share one limit: over it is 507, and a single body always f
     const c = await connection(service);
     c.socket.write(head(`Content-Length: ${3 * MEGABYTE}\r\n`));
     c.socket.write(blank(3 * MEGABYTE - 1));
-    await until(() => spools(service)[0] === 3 * MEGABYTE - 1, 'all of its body but the last byte has come');
+    await until(() => spools(service)[0] === 3 * MEGABYTE - 1, 'all of the body but its last byte has arrived');
     await api.post(PATH, blank(2.5 * MEGABYTE), { headers: NDJSON, status: 507 });
     await until(() => service.log.includes(`spool_full limit_bytes=${5 * MEGABYTE}`), 'it is logged');
     await api.post(PATH, blank(MEGABYTE), { headers: NDJSON, status: 200 });
     c.socket.write('\n');
-    await eventually(c.closed, 'the answer is complete');
-    assert.match(c.text, /^HTTP\/1\.1 200 /, 'the first one has lost nothing');
+    await eventually(c.closed, 'the response is complete');
+    assert.match(c.text, /^HTTP\/1\.1 200 /, 'the first upload is complete');
     for (let i = 0; i < 3; i++) await api.post(PATH, blank(4 * MEGABYTE), { headers: NDJSON, status: 200 });
   });
   await withService({ args: ['--max-bulk-bytes', '65536', '--max-spool-bytes', '1024'] }, (_, api) =>
@@ -205,7 +205,7 @@ test('an unknown key is rejected before the body is sent, and a new key works im
     c.socket.write(ask(key));
     await until(() => c.text.startsWith('HTTP/1.1 100 '), 'the new key may send');
     c.socket.write('\n\n');
-    await eventually(c.closed, 'the answer is complete');
+    await eventually(c.closed, 'the response is complete');
     assert.doesNotMatch(c.text, /unauthenticated/);
   } finally {
     await service.stop();
@@ -227,7 +227,7 @@ test('a body still arriving when the service stops is finished within the stop l
   const stopped = service.stop();
   await until(() => service.log.includes('stop signal=TERM'), 'it stops');
   quick.socket.write('\n');
-  await eventually(quick.closed, 'the answer is complete');
+  await eventually(quick.closed, 'the response is complete');
   assert.match(quick.text, /^HTTP\/1\.1 200 /);
   await stopped;
   await eventually(slow.closed, 'the other is closed');

@@ -215,8 +215,8 @@ test('the text fits every budget: the oldest trades are dropped first, then posi
     assert.deepEqual([cut.recent_trades_omitted, cut.open_positions_omitted], [12 - trades, 3 - positions]);
     assert.deepEqual(cut.recent_trades, whole.recent_trades.slice(0, trades));
     assert.deepEqual(cut.open_positions, whole.open_positions.slice(0, positions));
-    assert.ok(trades === 0 || positions === 3, 'no trade before the positions');
-    assert.ok(positions === 0 || cut.markdown.includes('## Recent activity'), 'no position before the activity');
+    assert.ok(trades === 0 || positions === 3, 'trades are dropped before positions');
+    assert.ok(positions === 0 || cut.markdown.includes('## Recent activity'), 'positions are dropped before the activity');
     assert.equal(cut.recent_activity_omitted, !cut.markdown.includes('## Recent activity'));
     assert.ok(trades >= last.trades && positions >= last.positions && cut.tokens >= last.tokens);
     assert.equal(cut.markdown.match(/^- /gm)?.length ?? 0, trades + positions + (cut.markdown.includes('## Recent activity') ? 1 : 0));

@@ -92,7 +92,7 @@ test('a short budget drops trades first, then positions, then all lessons at onc
   for (let budget = 1; budget <= whole.tokens; budget += 5) {
     const cut = await context(id, `?max_tokens=${budget}`);
     assert.ok(cut.tokens <= budget);
-    assert.deepEqual({ ...cut.lessons, shown: true }, whole.lessons, 'which lessons they are is said all the same');
+    assert.deepEqual({ ...cut.lessons, shown: true }, whole.lessons, 'the note is named even if its lessons are not shown');
     assert.equal(cut.markdown.startsWith(section), cut.lessons.shown);
     assert.equal(cut.markdown.includes('### Sizing'), cut.lessons.shown);
     const activity = cut.markdown.includes('## Recent activity');

@@ -1,4 +1,4 @@
-// An embedding endpoint by configuration: what it is asked, and that nothing is lost while it fails.
+// A configured embedding endpoint: the requests it gets, and that nothing is lost while it fails.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -9,20 +9,20 @@ import { startService } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const models = await model.startModelServer({ dimension: 64, synonyms: { autos: 'cars' } });
-// Long enough for a busy machine, shorter than the wait that a refusal asks for below.
+// Long enough for a busy machine, shorter than the Retry-After below.
 const settings = models.embeddingEnv({ DAYBOOK_EMBEDDING_TIMEOUT_MS: '9000' });
-const hurried = {}; // another service, that waits for the endpoint for a short time only: {service, api}
+const impatient = {}; // another service, with a short timeout for the endpoint: {service, api}
 const s = suite({
   env: settings,
   args: ['--loops', '1'],
   prepare: async () => {
-    hurried.service = await s.another({ env: { ...settings, DAYBOOK_EMBEDDING_TIMEOUT_MS: '1500' } });
-    hurried.api = makeClient(hurried.service.base);
+    impatient.service = await s.another({ env: { ...settings, DAYBOOK_EMBEDDING_TIMEOUT_MS: '1500' } });
+    impatient.api = makeClient(impatient.service.base);
   },
 });
 after(async () => {
-  hurried.api?.close();
-  await hurried.service?.stop();
+  impatient.api?.close();
+  await impatient.service?.stop();
   await models.close();
 });
 
@@ -33,22 +33,22 @@ const read = async (id) => (await s.api.get(`/v1/episodic/${id}`, { status: 200 
 const search = async (body, api = s.api) => (await api.post('/v1/episodic/search', body, { status: 200 })).json;
 const spaces = async () => (await s.api.get('/v1/embeddings', { status: 200 })).json;
 
-/** The endpoint works and is asked again. */
+/** Brings the endpoint back and waits until the service calls it again. */
 async function asked() {
   models.embeddings.reset();
-  await until(async () => (await create()).embedding_status !== 'pending', 'the endpoint is asked again');
+  await until(async () => (await create()).embedding_status !== 'pending', 'the endpoint is called again');
 }
 
-/** And everything that waited has its vector. */
+/** Waits until every pending entry is embedded, too. */
 async function recovered() {
   await asked();
   await until(async () => {
     await create();
     return (await spaces()).pending === 0;
-  }, 'what was pending is embedded');
+  }, 'all pending entries are embedded');
 }
 
-test('an entry is embedded by the endpoint, which gets the model, the text and the key', async () => {
+test('the endpoint embeds an entry; it gets the model, the text and the key', async () => {
   models.embeddings.reset();
   const made = await create({ question: 'Will margins hold?', answer: 'They will.' });
   assert.equal(made.embedding_status, 'embedded');
@@ -61,7 +61,7 @@ test('an entry is embedded by the endpoint, which gets the model, the text and t
   assert.deepEqual({ kind, available, name, dim }, { kind: 'endpoint', available: true, name: 'test-embedding', dim: 64 });
 });
 
-test('a search finds by the vectors of the endpoint what shares no word', async () => {
+test('a search with vectors of the endpoint finds an entry that shares no word', async () => {
   const { id } = await create({ ticker: 'WHEELS', question: 'autos autos autos', answer: 'autos' });
   await create({ ticker: 'WHEELS', question: 'bonds yields curve', answer: 'steeper' });
   const found = await search({ text: 'cars', ticker: 'WHEELS', k: 1 });
@@ -69,7 +69,7 @@ test('a search finds by the vectors of the endpoint what shares no word', async 
   assert.equal(found.degraded, null);
 });
 
-test('vectors in another order go to the text that their index names', async () => {
+test('vectors are assigned by their index, in whatever order they arrive', async () => {
   models.embeddings.next(model.embed({ shuffle: true }));
   const words = ['copper', 'silver', 'nickel', 'cobalt'];
   const body = words.map((word) => `${JSON.stringify(entry({ ticker: 'METAL', question: word, answer: word }))}\n`).join('');
@@ -101,7 +101,7 @@ const failures = {
 for (const [n, [name, behaviour]] of Object.entries(failures).entries())
   test(`with ${name} an entry is stored and embedded later, and a search uses words and says so`, async () => {
     await recovered();
-    const api = name === 'a hang' ? hurried.api : s.api;
+    const api = name === 'a hang' ? impatient.api : s.api;
     models.embeddings.always(behaviour);
     const made = await create({ ticker: `FAULT${n}`, answer: `zirconium ${name}` }, api);
     assert.equal(made.embedding_status, 'pending');
@@ -116,14 +116,14 @@ for (const [n, [name, behaviour]] of Object.entries(failures).entries())
     assert.equal((await read(made.id)).embedding_status, 'embedded');
   });
 
-test('a 429 or a 5xx that passes is repeated, and nobody notices', async () => {
+test('a temporary 429 or 5xx is retried unnoticed', async () => {
   await recovered();
   models.embeddings.next(model.status(429, { retryAfter: 0 }), model.status(503), model.embed());
   assert.equal((await create()).embedding_status, 'embedded');
   assert.ok(models.embeddings.requests.length >= 3);
 });
 
-test('while the circuit is open nobody is asked; then one tries, and it closes', async () => {
+test('while the circuit is open the endpoint is not called; then one successful attempt closes it', async () => {
   await recovered();
   const log = s.service.log.length;
   models.embeddings.always(model.status(401));
@@ -138,10 +138,10 @@ test('while the circuit is open nobody is asked; then one tries, and it closes',
   await recovered();
   assert.equal((await spaces()).available, true);
   await until(async () => (await metricsOf(s.api)).get('daybook_embedding_circuit_open') === 0, 'the circuit is closed');
-  await until(() => /embedder_down .*embedder_back /s.test(s.service.log.slice(log)), 'the log tells of both');
+  await until(() => /embedder_down .*embedder_back /s.test(s.service.log.slice(log)), 'the log has both events');
 });
 
-test('an endpoint that is gone for a while loses nothing', async () => {
+test('an outage of the endpoint loses nothing', async () => {
   await recovered();
   await models.stop();
   const ids = [];
@@ -153,7 +153,7 @@ test('an endpoint that is gone for a while loses nothing', async () => {
   for (const id of ids) assert.equal((await read(id)).embedding_status, 'embedded');
 });
 
-test('a text beyond the limit is embedded by its beginning', async () => {
+test('only the beginning of a text over the limit is embedded', async () => {
   await recovered();
   models.embeddings.reset();
   assert.equal((await create({ answer: 'é'.repeat(40_000) })).embedding_status, 'embedded');
@@ -161,7 +161,7 @@ test('a text beyond the limit is embedded by its beginning', async () => {
   assert.ok(Buffer.byteLength(text) <= 16_000 && Buffer.byteLength(text) > 15_990);
 });
 
-test('a text that is too long for the endpoint is cut until it takes it, and costs no other its vector', async () => {
+test('a text too long for the endpoint is shortened until it is accepted, and the rest of its batch is embedded too', async () => {
   await recovered();
   models.embeddings.always(model.embed({ longest: 2000 }));
   const lines = Array.from({ length: 64 }, (_, i) => JSON.stringify(entry({ ticker: 'LONG', answer: i === 37 ? 'long '.repeat(3000) : `short ${i}` })));
@@ -172,23 +172,23 @@ test('a text that is too long for the endpoint is cut until it takes it, and cos
   assert.ok(models.embeddings.requests.length < 25);
 });
 
-const never = (request, response, server) =>
+const rejectPoison = (request, response, server) =>
   (request.text.includes('poison') ? model.status(400, { type: 'invalid_request_error' }) : model.embed())(request, response, server);
 
-test('a text that the endpoint never takes waits alone: others get their vectors, also those that waited with it', async () => {
+test('a text that the endpoint always rejects blocks no others, not even those of its batch', async () => {
   await recovered();
   models.embeddings.always(model.status(503));
   const made = [];
   for (const answer of ['first', 'poison', 'third']) made.push(await create({ ticker: 'NEVER', answer }));
   assert.deepEqual(made.map((e) => e.embedding_status), ['pending', 'pending', 'pending']);
-  models.embeddings.always(never);
+  models.embeddings.always(rejectPoison);
   const statuses = async () => (await s.api.get('/v1/episodic?ticker=NEVER', { status: 200 })).json.items.map((e) => e.embedding_status).sort();
   await until(async () => {
     await create({ ticker: 'OTHER' });
     return (await statuses()).filter((status) => status === 'embedded').length === 2;
   }, 'the others are embedded');
-  await s.api.post('/v1/embeddings/rebuild', {}, { status: 200 }); // of whatever else was still waiting
-  for (let i = 0; i < 4; i++) { // each of them is an answer about the text, and none a failure of the endpoint
+  await s.api.post('/v1/embeddings/rebuild', {}, { status: 200 }); // of other tests that are still pending
+  for (let i = 0; i < 4; i++) { // each response is about the text, not a failure of the endpoint
     const rebuilt = await s.api.post('/v1/embeddings/rebuild', {}, { status: 200 });
     assert.deepEqual(rebuilt.text.trim().split('\n').map((line) => JSON.parse(line)), [
       { embedded: 0, failed: 1, remaining: 1 },
@@ -205,26 +205,26 @@ test('a text that the endpoint never takes waits alone: others get their vectors
   assert.deepEqual([found.degraded, found.items.map(({ id }) => id)], ['embedder_unavailable', [made[1].id]]);
 });
 
-test('many texts that the endpoint never takes do not stand before those that it takes', async () => {
+test('many rejected texts do not block accepted ones', async () => {
   await asked();
   await s.query('delete from daybook.episodic_memory');
   const still = await startService(s.cluster.url(await s.cluster.createDatabase()), { args: ['--loops', '1'], env: { ...settings, DAYBOOK_BACKFILL: 'off' } });
   const api = makeClient(still.base);
   models.embeddings.always(model.status(503));
   for (let i = 0; i < 43; i++) await create({ answer: i > 2 ? 'poison' : 'fine', created_at: new Date(Date.UTC(2026, 0, 1, 0, i)).toISOString() }, api);
-  await until(async () => (await api.get('/v1/embeddings', { status: 200 })).json.available, 'the endpoint is asked again');
-  models.embeddings.always(never);
+  await until(async () => (await api.get('/v1/embeddings', { status: 200 })).json.available, 'the endpoint is called again');
+  models.embeddings.always(rejectPoison);
   const rebuilt = await api.post('/v1/embeddings/rebuild', { batch: 40 }, { status: 200 });
   assert.deepEqual(JSON.parse(rebuilt.text.trim().split('\n').at(-1)), { done: true, embedded: 3, refused: 40, remaining: 40 });
   api.close();
   await still.stop();
 });
 
-test('in the background, too, they hold up neither the others nor another owner', async () => {
+test('rejected texts do not block the background job, for their owner or for others', async () => {
   await recovered();
   models.embeddings.always(model.status(503));
   for (let i = 0; i < 43; i++) await create({ ticker: 'MANY', answer: i > 2 && i < 40 ? 'poison' : 'fine', created_at: new Date(Date.UTC(2026, 0, 1, 0, i)).toISOString() });
-  models.embeddings.always(never);
+  models.embeddings.always(rejectPoison);
   const open = async (owner) => (await s.query("select count(*)::int as n from daybook.episodic_memory where owner = $1 and embedding_status = 'pending' and answer = 'fine'", [owner]))[0].n;
   await s.query(
     `insert into daybook.episodic_memory (owner, id, ticker, task_type, created_at, question, answer, confidence, source, embedding_status, content_hash)
@@ -235,7 +235,7 @@ test('in the background, too, they hold up neither the others nor another owner'
   await s.query('delete from daybook.episodic_memory');
 });
 
-test('an endpoint that takes no text at all is a failure', async () => {
+test('an endpoint that rejects every text counts as failed', async () => {
   models.embeddings.always(model.status(400, { type: 'invalid_request_error' }));
   await s.api.post('/v1/episodic', entry(), { status: 201 });
   const refused = await s.api.post('/v1/embeddings/rebuild', {}, { status: 503 });
@@ -244,7 +244,7 @@ test('an endpoint that takes no text at all is a failure', async () => {
   await s.query('delete from daybook.episodic_memory');
 });
 
-test('the dimension is asked for only when the settings say so', async () => {
+test('the dimension is requested only with --embedding-shorten', async () => {
   const shorter = await s.another({ env: { ...settings, DAYBOOK_EMBEDDING_DIMENSION: '32', DAYBOOK_EMBEDDING_SHORTEN: 'true' } });
   const api = makeClient(shorter.base);
   models.embeddings.reset();
@@ -254,32 +254,32 @@ test('the dimension is asked for only when the settings say so', async () => {
   await shorter.stop();
 });
 
-test('a service that is told to stop while the endpoint hangs ends in order', async () => {
+test('a service stopped while the endpoint hangs exits cleanly', async () => {
   models.embeddings.reset();
   models.embeddings.always(model.hang());
   const service = await s.another({ env: { ...settings, DAYBOOK_STOP_TIMEOUT_MS: '200', DAYBOOK_EMBEDDING_TIMEOUT_MS: '60000' } });
   const api = makeClient(service.base);
   const asked = Array.from({ length: 20 }, () => api.post('/v1/episodic', entry(), { check: false }).catch(({ code }) => ({ code })));
-  await until(() => models.embeddings.hanging >= 20, 'all of them hang');
+  await until(() => models.embeddings.hanging >= 20, 'all requests hang');
   await service.stop();
   for (const { status, code } of await Promise.all(asked)) assert.ok(status === 503 || code === 'ECONNRESET', `${status} ${code}`);
   api.close();
   models.embeddings.reset();
 });
 
-test('so does one whose background job waits for the endpoint', async () => {
+test('a service stopped while its background job waits for the endpoint exits cleanly', async () => {
   await recovered();
   await s.query("update daybook.episodic_memory set embedding_status = 'pending', embedding_model = null, embedding_dim = null");
   await s.query('delete from daybook.episodic_vectors');
   models.embeddings.always(model.hang());
   const service = await s.another({ env: { ...settings, DAYBOOK_EMBEDDING_TIMEOUT_MS: '60000' } });
-  await until(() => models.embeddings.hanging >= 1, 'the endpoint is asked');
+  await until(() => models.embeddings.hanging >= 1, 'the endpoint is called');
   await service.stop();
-  await until(() => models.embeddings.hanging === 0, 'the question is taken back');
+  await until(() => models.embeddings.hanging === 0, 'the request is aborted');
   await recovered();
 });
 
-test('the key is nowhere to be seen', async () => {
+test('the API key appears in no response and no log line', async () => {
   await until(() => s.service.log.includes('embedder_failed'), 'failures are logged');
   assert.ok(!s.service.log.includes(models.key));
   assert.ok(!(await s.api.get('/metrics')).text.includes(models.key));

@@ -1,4 +1,4 @@
-// Rebuilding the vectors that are missing: in batches, broken off and taken up again, while everything else goes on.
+// Rebuilding vectors: in batches, interrupted and continued, beside other requests.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ const rebuild = async (body = {}) => lines((await s.api.post('/v1/embeddings/reb
 const state = async () => (await s.api.get('/v1/embeddings', { status: 200 })).json;
 const own = ({ model, spaces }) => spaces.find((x) => x.model === model)?.entries ?? 0;
 
-/** Entries as they are when the service had another model before: with vectors of it. */
+/** Creates entries with vectors of a model that the service used before. */
 async function outdated(count, ticker = 'OLD') {
   await s.query(
     `with made as (
@@ -26,7 +26,7 @@ async function outdated(count, ticker = 'OLD') {
 }
 const clear = () => s.query('delete from daybook.episodic_memory');
 
-test('the state names the embedder, and the spaces with how many entries each has', async () => {
+test('the state names the embedder and counts the entries of each model and dimension', async () => {
   await clear();
   await store(s.api, {});
   await store(s.api, { embedding: [1, 2, 3], embedding_model: 'three' });
@@ -36,12 +36,12 @@ test('the state names the embedder, and the spaces with how many entries each ha
   assert.deepEqual(spaces, [{ model, dim, entries: 1 }, { model: 'four', dim: 4, entries: 1 }, { model: 'three', dim: 3, entries: 1 }]);
 });
 
-test('with nothing to do it says so', async () => {
+test('a rebuild with nothing to do reports that', async () => {
   await clear();
   assert.deepEqual(await rebuild(), [{ done: true, embedded: 0, refused: 0, remaining: 0 }]);
 });
 
-test('after the model has changed, every entry gets a vector of the new one, in batches, newest first', async () => {
+test('after a change of model every entry gets a new vector, in batches, newest first', async () => {
   await clear();
   await outdated(25);
   const before = await state();
@@ -57,13 +57,13 @@ test('after the model has changed, every entry gets a vector of the new one, in 
     { done: true, embedded: 15, refused: 0, remaining: 0 },
   ]);
   const after = await state();
-  assert.deepEqual(after.spaces, [{ model: after.model, dim: after.dim, entries: 25 }], 'in the place of the former ones');
+  assert.deepEqual(after.spaces, [{ model: after.model, dim: after.dim, entries: 25 }], 'the old vectors are replaced');
   assert.equal(after.outdated, 0);
   const { items } = await search(s.api, { text: 'OLD question 7', mode: 'vector', k: 1 });
   assert.equal(items[0].question, 'OLD question 7');
 });
 
-test('what is not rebuilt yet is found by its words meanwhile, and never compared', async () => {
+test('entries that are not rebuilt yet are found by words and never compared', async () => {
   await clear();
   await outdated(3);
   await rebuild({ max: 1 });
@@ -72,7 +72,7 @@ test('what is not rebuilt yet is found by its words meanwhile, and never compare
   assert.ok(items.every((x) => x.parts.text > 0));
 });
 
-test('max is the most entries of one request', async () => {
+test('a rebuild embeds at most max entries', async () => {
   await clear();
   await outdated(7);
   assert.deepEqual(await rebuild({ batch: 3, max: 4 }), [
@@ -82,7 +82,7 @@ test('max is the most entries of one request', async () => {
   ]);
 });
 
-test('entries that wait for their first vector get it', async () => {
+test('pending entries get their first vector', async () => {
   await clear();
   const { id } = await store(s.api, { question: 'Cobalt?' });
   await s.query("update daybook.episodic_memory set embedding_status = 'pending', embedding_model = null, embedding_dim = null");
@@ -93,7 +93,7 @@ test('entries that wait for their first vector get it', async () => {
   assert.deepEqual([embedding_status, embedding_model], ['embedded', (await state()).model]);
 });
 
-test('a vector that came with its entry stays, and gets one of the service beside it only when that is asked for', async () => {
+test('a supplied vector stays; only include_supplied adds one of the service', async () => {
   await clear();
   const { id } = await store(s.api, { embedding: [1, 2, 3], embedding_model: 'three' });
   assert.deepEqual(await rebuild(), [{ done: true, embedded: 0, refused: 0, remaining: 0 }]);
@@ -104,7 +104,7 @@ test('a vector that came with its entry stays, and gets one of the service besid
   assert.deepEqual(await rebuild({ include_supplied: true }), [{ done: true, embedded: 0, refused: 0, remaining: 0 }]);
 });
 
-/** Begins a rebuild, waits for `count` lines and closes the connection. */
+/** Starts a rebuild, waits for `count` lines and closes the connection. */
 function broken(body, count) {
   return new Promise((resolve, reject) => {
     const request = http.request(`${s.service.base}/v1/embeddings/rebuild`, { method: 'POST', headers: { 'content-type': 'application/json' } });
@@ -123,12 +123,12 @@ function broken(body, count) {
   });
 }
 
-test('a client that leaves ends it; what was stored stays, and the next request goes on there', async () => {
+test('a client that disconnects ends the rebuild; finished batches stay, and the next request continues', async () => {
   await clear();
   await outdated(600);
   const seen = await broken({ batch: 1 }, 3);
   assert.deepEqual(seen.slice(0, 3).map((x) => x.remaining), [599, 598, 597]);
-  await until(() => /rebuild status=499 /.test(s.service.log), 'its end is in the log');
+  await until(() => /rebuild status=499 /.test(s.service.log), 'the log has the aborted request');
   const done = own(await state());
   assert.ok(done >= 3 && done < 500, `${done} of 600`);
   const rest = await rebuild({ batch: 256 });
@@ -138,7 +138,7 @@ test('a client that leaves ends it; what was stored stays, and the next request 
   assert.equal(own(await state()), 600);
 });
 
-test('other requests are answered while it runs, and see each batch when it is stored', async () => {
+test('other requests are served during a rebuild and see each batch once it is stored', async () => {
   await clear();
   await outdated(400);
   let running = true;
@@ -152,7 +152,7 @@ test('other requests are answered while it runs, and see each batch when it is s
   assert.ok([...seen].some((n) => n > 0 && n < 400), `only ${[...seen]}`);
 });
 
-test('two at once embed each entry once', async () => {
+test('concurrent rebuilds embed each entry once', async () => {
   await clear();
   await outdated(200);
   const both = await Promise.all([rebuild({ batch: 8 }), rebuild({ batch: 8 })]);
@@ -160,7 +160,7 @@ test('two at once embed each entry once', async () => {
   assert.equal(own(await state()), 200);
 });
 
-test('bad parameters are refused', async () => {
+test('invalid parameters are rejected', async () => {
   const refused = async (body) => faults(await s.api.post('/v1/embeddings/rebuild', body, { status: 422 }));
   assert.deepEqual(await refused({ batch: 0 }), ['batch: out_of_range']);
   assert.deepEqual(await refused({ batch: 257, max: 0, all: true }), ['all: unknown_field', 'batch: out_of_range', 'max: out_of_range']);

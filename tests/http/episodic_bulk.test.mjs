@@ -1,4 +1,4 @@
-// Many entries in one body: each line for itself, in order, stored once, in bounded memory.
+// Bulk uploads of entries: each line is stored on its own, in order and once, in bounded memory.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
@@ -10,12 +10,12 @@ import { until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite();
-const BATCH = 64; // lines that the service stores at once: the edges are worth a test
-const LONG = 5 * BATCH; // embedded for seconds: whatever happens after the first batch happens in the middle
+const BATCH = 64; // lines that the service stores at a time; tests cover the boundaries
+const LONG = 5 * BATCH; // takes seconds to embed, so anything after the first batch happens midway
 const count = async (where = 'true') => (await s.query(`SELECT count(*)::int AS n FROM daybook.episodic_memory WHERE ${where}`))[0].n;
 const entries = (n, changes = {}) => Array.from({ length: n }, (_, i) => newEpisode({ created_at: day(1 + (i % 300)), ...changes }));
 
-test('every line is answered in order, and the last one counts', async () => {
+test('every line gets a result in order, and the last line has the totals', async () => {
   for (const n of [1, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH]) {
     const list = entries(n, { ticker: `N${n}` });
     const { lines, last } = await postEpisodes(s.api, list);
@@ -25,7 +25,7 @@ test('every line is answered in order, and the last one counts', async () => {
   }
 });
 
-test('a line is stored as the same entry alone would be', async () => {
+test('a line stores the same entry as a single request', async () => {
   const body = newEpisode({ created_at: day(5), probability: 0.3, regime_tag: { rates: 'cutting' }, source: 'external', ttl_seconds: 60, source_citations: ['a'] });
   const { lines } = await postEpisodes(s.api, [body, newEpisode({ embedding: [3, 4], embedding_model: 'm' })]);
   const alone = await createEpisode(s.api, { ...body, ticker: 'ALONE' });
@@ -39,7 +39,7 @@ test('a line is stored as the same entry alone would be', async () => {
   assert.equal(sums[0].v, sums[1].v, 'the vector too');
 });
 
-test('the same body again stores nothing, and says where each is', async () => {
+test('the same body again stores nothing and returns the existing IDs', async () => {
   const list = entries(BATCH + 10);
   const first = await postEpisodes(s.api, list);
   const before = await count();
@@ -49,7 +49,7 @@ test('the same body again stores nothing, and says where each is', async () => {
   assert.equal(await count(), before);
 });
 
-test('doubles inside one body are found, in one batch and across', async () => {
+test('duplicates in one body are detected, within a batch and across batches', async () => {
   const [a, b] = entries(2);
   const rest = entries(BATCH);
   const { lines, last } = await postEpisodes(s.api, [a, b, a, ...rest, a, b]);
@@ -58,7 +58,7 @@ test('doubles inside one body are found, in one batch and across', async () => {
   assert.deepEqual([last.created, last.duplicates], [BATCH + 2, 3]);
 });
 
-test('a bad line is reported with its number and its problem, and the others go on', async () => {
+test('a bad line is reported with its number and its problem, and the others are stored', async () => {
   const good = () => JSON.stringify(newEpisode());
   const body = [good(), '{bad', '', good(), '{"ticker":"A","question":" ","extra":1}', '[1]', good(), JSON.stringify(newEpisode({ embedding: [0], embedding_model: 'm' })), '', good()].join('\n');
   const { lines, last } = await postEpisodes(s.api, body);
@@ -77,24 +77,24 @@ test('a bad line is reported with its number and its problem, and the others go 
   assert.deepEqual(last, { done: true, created: 4, duplicates: 0, rejected: 4, resume_at: null, error: null });
 });
 
-test('a line that is too long is refused alone', async () => {
+test('only the line that is too long is rejected', async () => {
   const long = JSON.stringify(newEpisode({ answer: 'x'.repeat(1024 * 1024) }));
   const { lines, last } = await postEpisodes(s.api, `${JSON.stringify(newEpisode())}\n${long}\n${JSON.stringify(newEpisode())}\n`);
   assert.deepEqual(lines.map((l) => [l.line, l.status, l.error?.code]), [[1, 'created', undefined], [2, 'rejected', 'line_too_long'], [3, 'created', undefined]]);
   assert.equal(last.rejected, 1);
 });
 
-test('nothing but refusals, and nothing at all, are answered too', async () => {
+test('a body of only bad lines and an empty body get a summary too', async () => {
   const all = await postEpisodes(s.api, 'x\n'.repeat(BATCH + 5));
   assert.deepEqual(all.last, { done: true, created: 0, duplicates: 0, rejected: BATCH + 5, resume_at: null, error: null });
   assert.deepEqual((await postEpisodes(s.api, '\n\n')).last.created, 0);
 });
 
-test('a body of another media type is refused', async () => {
+test('another media type is rejected', async () => {
   await s.api.post('/v1/episodic/bulk', newEpisode(), { status: 415 });
 });
 
-test('two bodies with the same entries in opposite order store each once', async () => {
+test('two concurrent bodies with the same entries in opposite order store each entry once', async () => {
   const list = entries(2 * BATCH);
   const [x, y] = await Promise.all([postEpisodes(s.api, list), postEpisodes(s.api, list.toReversed())]);
   assert.equal(x.last.created + y.last.created, list.length);
@@ -103,7 +103,7 @@ test('two bodies with the same entries in opposite order store each once', async
 });
 
 test('memory does not grow with the body', async () => {
-  const service = await s.another({ env: { ASAN_OPTIONS: 'exitcode=99:quarantine_size_mb=1' } }); // which else keeps what is freed
+  const service = await s.another({ env: { ASAN_OPTIONS: 'exitcode=99:quarantine_size_mb=1' } }); // by default ASan keeps freed memory
   const api = makeClient(service.base);
   try {
     const peak = () => Number(readFileSync(`/proc/${service.pid}/status`, 'utf8').match(/VmHWM:\s+(\d+)/)[1]);
@@ -114,7 +114,7 @@ test('memory does not grow with the body', async () => {
     assert.equal((await postEpisodes(api, large, { check: false })).last.created, 1000);
     const grown = peak() - before;
     assert.ok(grown < large.length / 1024 / 3, `${grown} KB more for a body of ${Math.round(large.length / 1024)} KB`);
-    const bad = '{"x":1}\n'.repeat(40000); // with the detail of each kept, they would take 20 MB
+    const bad = '{"x":1}\n'.repeat(40000); // would take 20 MB if the details of each were kept
     assert.equal((await postEpisodes(api, bad, { check: false })).last.rejected, 40000);
     const more = peak() - before - grown;
     assert.ok(more < 8 * 1024, `${more} KB more for 40,000 bad lines`);
@@ -124,7 +124,7 @@ test('memory does not grow with the body', async () => {
   }
 });
 
-test('a client that goes away leaves whole batches, and the rest can be sent again', async () => {
+test('a client that disconnects leaves whole batches behind, and can send the rest later', async () => {
   const list = entries(LONG, { ticker: 'LEFT' });
   const body = list.map((e) => `${JSON.stringify(e)}\n`).join('');
   const { hostname, port } = new URL(s.service.base);
@@ -134,22 +134,22 @@ test('a client that goes away leaves whole batches, and the rest can be sent aga
   socket.write(body);
   await new Promise((resolve) => socket.on('data', (data) => data.includes('"created"') && resolve()));
   socket.destroy();
-  await until(async () => !(await s.query(`SELECT 1 FROM pg_stat_activity WHERE application_name = 'daybookd' AND state <> 'idle' AND query LIKE '%episodic%'`)).length, 'it has stopped');
+  await until(async () => !(await s.query(`SELECT 1 FROM pg_stat_activity WHERE application_name = 'daybookd' AND state <> 'idle' AND query LIKE '%episodic%'`)).length, 'the upload has stopped');
   const left = await count(`ticker = 'LEFT'`);
   assert.ok(left > 0 && left % BATCH === 0, `${left} entries`);
   const [{ n }] = await s.query(`SELECT count(*)::int AS n FROM daybook.episodic_memory m LEFT JOIN daybook.episodic_vectors v ON v.episode_id = m.id WHERE ticker = 'LEFT' AND v.model IS NULL`);
-  assert.equal(n, 0, 'none without its vector');
+  assert.equal(n, 0, 'every entry has its vector');
   const { last } = await postEpisodes(s.api, list);
   assert.equal(last.created + last.duplicates, list.length);
   assert.equal(await count(`ticker = 'LEFT'`), list.length);
 });
 
-test('a service that is stopped in the middle says where to go on, and what it acknowledged is there', async () => {
+test('a service stopped midway says where to resume, and has stored what it acknowledged', async () => {
   const list = entries(LONG, { ticker: 'STOPPED' });
   const service = await s.another({ args: ['--stop-timeout-ms', '100', '--loops', '1'] });
   const api = makeClient(service.base);
   const answered = postEpisodes(api, list);
-  await until(() => count(`ticker = 'STOPPED'`), 'it has begun');
+  await until(() => count(`ticker = 'STOPPED'`), 'the first batch is stored');
   await service.stop();
   const { lines, last } = await answered;
   api.close();
@@ -164,10 +164,10 @@ test('a service that is stopped in the middle says where to go on, and what it a
   assert.equal(await count(`ticker = 'STOPPED'`), list.length);
 });
 
-test('a database that goes away in the middle is told, and the rest can be sent again', async () => {
+test('a database lost midway is reported, and the rest can be sent again', async () => {
   const list = entries(LONG, { ticker: 'LOST' });
   const answered = postEpisodes(s.api, list);
-  await until(() => count(`ticker = 'LOST'`), 'it has begun');
+  await until(() => count(`ticker = 'LOST'`), 'the first batch is stored');
   await s.cluster.stop();
   const { lines, last } = await answered;
   await s.cluster.start();

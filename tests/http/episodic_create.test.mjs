@@ -1,4 +1,4 @@
-// Entries of the episodic memory: what is stored, what follows from the source, what is the same twice, and what is refused by name.
+// Creating entries: stored fields, defaults, duplicates, vectors, rejected input, deletion and roles.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEpisode, newEpisode, postEpisodes, restore, evict, shouldRerun, vectorsOf, withKeys } from '../lib/episodes.mjs';
@@ -12,7 +12,7 @@ const refusedFor = async (changes) => faults(await post(changes, { status: 422 }
 const count = async () => (await s.query('SELECT count(*)::int AS n FROM daybook.episodic_memory'))[0].n;
 const storedVectors = (id) => vectorsOf(s.query, id);
 
-test('an entry comes back as it was written', async () => {
+test('a new entry is returned as it was written', async () => {
   const body = newEpisode({
     probability: 0.62,
     confidence: 0.81,
@@ -34,7 +34,7 @@ test('an entry comes back as it was written', async () => {
   assert.deepEqual([model, dim, length], [embedding_model, embedding_dim, 1]);
 });
 
-test('what is left out has its default, and unknown is null', async () => {
+test('absent fields get their defaults or null', async () => {
   const before = Date.now();
   const made = await createEpisode(s.api);
   assert.ok(Date.parse(made.created_at) >= before - 1 && Date.parse(made.created_at) <= Date.now() + 1, made.created_at);
@@ -53,13 +53,13 @@ test('the confidence follows from the source, unless the caller states one', asy
   assert.deepEqual(await refusedFor({ source: 'hearsay' }), ['source: not_a_choice']);
 });
 
-test('numbers keep every decimal that they came with', async () => {
+test('numbers keep every digit', async () => {
   const { text } = await post({ probability: exact('0.620'), confidence: exact('0.9000'), regime_tag: { vix: exact('18.50') } }, { status: 201 });
   assert.match(text, /"probability":0\.620,"confidence":0\.9000,/);
   assert.match(text, /"vix": ?18\.50}/);
 });
 
-test('texts of any script come back byte for byte', async () => {
+test('text in any script is returned byte for byte', async () => {
   const texts = {
     ticker: 'BRK.B/東京',
     task_type: 'o\'brien "q" \\ {x}',
@@ -73,11 +73,11 @@ test('texts of any script come back byte for byte', async () => {
   for (const [name, value] of Object.entries(texts)) assert.deepEqual(json[name], value, name);
 });
 
-test('a time with an offset is kept as the same instant in UTC', async () => {
+test('a time with an offset is stored as the same instant in UTC', async () => {
   assert.equal((await createEpisode(s.api, { created_at: '2026-06-04T12:30:00.123456+02:30' })).created_at, '2026-06-04T10:00:00.123456Z');
 });
 
-test('limits count characters, not bytes, and their ends are inside', async () => {
+test('length limits count characters, not bytes, and are inclusive', async () => {
   const r = '🚀';
   await createEpisode(s.api, {
     ticker: r.repeat(64),
@@ -104,7 +104,7 @@ test('limits count characters, not bytes, and their ends are inside', async () =
   assert.deepEqual(await refusedFor({ probability: 1.0001, confidence: -0.1 }), ['confidence: out_of_range', 'probability: out_of_range']);
 });
 
-test('every bad field is named at once, and nothing is stored', async () => {
+test('every invalid field is reported, and nothing is stored', async () => {
   const before = await count();
   const answer = await s.api.post('/v1/episodic', { ticker: '', task_type: 'a\nb', question: '  \n ', answer: 7, probability: 'high', extra: 1, source_citations: [''], regime_tag: [] }, { status: 422 });
   assert.deepEqual(faults(answer), [
@@ -121,7 +121,7 @@ test('every bad field is named at once, and nothing is stored', async () => {
   assert.equal(await count(), before);
 });
 
-test('a regime has names and scalars, nothing deeper', async () => {
+test('a regime has keys with scalar values only', async () => {
   assert.deepEqual(await refusedFor({ regime_tag: { rates: ['cutting'], vol: { a: 1 }, ok: 1, none: null } }), [
     'regime_tag.none: wrong_type',
     'regime_tag.rates: wrong_type',
@@ -131,7 +131,7 @@ test('a regime has names and scalars, nothing deeper', async () => {
   assert.deepEqual(await refusedFor({ regime_tag: { rates: 'x'.repeat(65), vol: '' } }), ['regime_tag.rates: too_long', 'regime_tag.vol: too_short']);
 });
 
-test('a body of more than its limit, a number that is none and a body that is no JSON are refused by name', async () => {
+test('a body over the limit, an invalid number and invalid JSON each get their own error code', async () => {
   const before = await count();
   const code = async (body, status) => (await s.api.post('/v1/episodic', body, { status, check: status !== 413 })).json.code;
   const text = (answer) => JSON.stringify(newEpisode({ answer }));
@@ -156,7 +156,7 @@ test("the caller's vector is stored with length 1 in the narrowest column, under
   }
 });
 
-test('a vector that has no direction, too many numbers or no model is refused', async () => {
+test('a zero vector, one with too many numbers and one without a model are rejected', async () => {
   const model = { embedding_model: 'm' };
   assert.deepEqual(await refusedFor({ embedding: [0, 0, 0], ...model }), ['embedding: invalid_vector']);
   assert.deepEqual(await refusedFor({ embedding: [1e-60, 0], ...model }), ['embedding: invalid_vector']);
@@ -176,9 +176,9 @@ test("a vector that claims the service's own model must have its dimension", asy
   assert.equal(made.embedding_status, 'supplied');
 });
 
-// ---- the same twice ----
+// ---- duplicates ----
 
-test('the same entry again is the first one, whatever else it says', async () => {
+test('the same entry again returns the first one, even if other fields differ', async () => {
   const body = newEpisode({ created_at: '2026-06-04T10:00:00Z', probability: 0.4 });
   const first = (await s.api.post('/v1/episodic', body, { status: 201 })).json;
   const before = await count();
@@ -190,14 +190,14 @@ test('the same entry again is the first one, whatever else it says', async () =>
   assert.equal(await count(), before);
 });
 
-test('another ticker, task, question, answer or time is another entry', async () => {
+test('a different ticker, task, question, answer or time makes a different entry', async () => {
   const body = newEpisode({ ticker: 'AB', task_type: 'C', question: 'q', answer: 'a', created_at: day(3) });
   await s.api.post('/v1/episodic', body, { status: 201 });
   for (const changes of [{ ticker: 'A', task_type: 'BC' }, { task_type: 'D' }, { question: 'q?' }, { answer: 'b' }, { created_at: day(3, '00:00:00.000001') }])
     await s.api.post('/v1/episodic', { ...body, ...changes }, { status: 201 });
 });
 
-test('the same entry from many at once is stored once', async () => {
+test('the same entry sent concurrently is stored once', async () => {
   const body = newEpisode({ created_at: day(4) });
   const answers = await Promise.all(Array.from({ length: 20 }, () => s.api.post('/v1/episodic', body)));
   assert.equal(answers.filter((a) => a.status === 201).length, 1);
@@ -206,9 +206,9 @@ test('the same entry from many at once is stored once', async () => {
   assert.equal((await storedVectors(answers[0].json.id)).length, 1);
 });
 
-test('a retry with the same Idempotency-Key is answered as the first time, and stores nothing', async () => {
+test('a retry with the same Idempotency-Key replays the response and stores nothing', async () => {
   const headers = { 'idempotency-key': 'episode-1' };
-  const body = newEpisode(); // without a time: only the key can know that it is the same
+  const body = newEpisode(); // without a time, only the key shows that it is the same request
   const first = await s.api.post('/v1/episodic', body, { headers, status: 201 });
   const before = await count();
   const again = await s.api.post('/v1/episodic', body, { headers, status: 201 });
@@ -218,9 +218,9 @@ test('a retry with the same Idempotency-Key is answered as the first time, and s
   assert.equal(await count(), before);
 });
 
-// ---- deleting ----
+// ---- deletion ----
 
-test('a deleted entry is gone with its vectors, and what its reuse saved stays counted', async () => {
+test('deleting an entry deletes its vectors, and its savings still count', async () => {
   const { id } = await createEpisode(s.api, { ticker: 'GONE' });
   assert.equal((await shouldRerun(s.api, { ticker: 'GONE', cost_usd: 0.5 })).rerun, false);
   await s.api('DELETE', `/v1/episodic/${id}`, { status: 204 });
@@ -231,16 +231,16 @@ test('a deleted entry is gone with its vectors, and what its reuse saved stays c
   assert.deepEqual((await shouldRerun(s.api, { ticker: 'GONE' })).reasons, ['no_prior']);
 });
 
-test('an id that is none, or nothing, is refused', async () => {
+test('a malformed ID is rejected, an unknown one is 404', async () => {
   await s.api.get(`/v1/episodic/${UNKNOWN_ID}`, { status: 404 });
   await s.api.get('/v1/episodic/42', { status: 422 });
   await s.api('DELETE', '/v1/episodic/42', { status: 422 });
   assert.deepEqual(faults(await s.api.get(`/v1/episodic/${UNKNOWN_ID}?as_off=2026-01-01T00:00:00Z`, { status: 422 })), ['as_off: unknown_field']);
 });
 
-// ---- who may ----
+// ---- owners and roles ----
 
-test('owners never see each other, and each role does what it may', () =>
+test("owners never see each other's entries, and each role may do its part", () =>
   withKeys(s, async ({ reader, researcher, agent, other }, query) => {
     const body = newEpisode({ created_at: day(1) });
     await reader.post('/v1/episodic', body, { status: 403 });

@@ -1,4 +1,4 @@
-// Eviction: three policies apart and together against a model of them, trials, the archive, the way back, and time.
+// Eviction: the policies against a model of them, dry runs, the archive, restoring, and as_of.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEpisode, evict, newEpisode, postEpisodes, restore, shouldRerun } from '../lib/episodes.mjs';
@@ -10,11 +10,11 @@ const s = suite();
 const DAY_MS = 86_400_000;
 const DEFAULTS = { max_age_days: 180, keep_per_pair: 20, unread_days: 30 };
 const ids = (items) => items.map((e) => e.id);
-const inSight = async (query) => ids(await everyItem(s.api, `/v1/episodic?limit=200&${query}`)).sort();
+const visible = async (query) => ids(await everyItem(s.api, `/v1/episodic?limit=200&${query}`)).sort();
 
 const byNewest = (a, b) => (a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1);
 
-/** What the policies find at an instant among the entries of that instant, oldest first: [{id, policies}]. */
+/** The entries that the policies match at an instant, oldest first: [{id, policies}]. */
 function model(entries, at, { policies = ['time', 'size', 'relevance'], ...given } = {}) {
   const { max_age_days, keep_per_pair, unread_days } = { ...DEFAULTS, ...given };
   const visible = entries.filter((e) => e.created_at <= at).sort(byNewest);
@@ -31,7 +31,7 @@ function model(entries, at, { policies = ['time', 'size', 'relevance'], ...given
     .reverse();
 }
 
-/** Entries over a year in a few pairs, some of them read; each with the times of its reads. */
+/** Creates entries of a few tickers and tasks over a year, some of them reused; each with the times of its reads. */
 async function year(task_type, count, seed) {
   const random = randomOf(seed);
   const entries = Array.from({ length: count }, () => newEpisode({ ticker: `E${Math.floor(random() * 4)}`, task_type, created_at: day(1 + Math.floor(random() * 360)) }));
@@ -46,7 +46,7 @@ async function year(task_type, count, seed) {
   return all;
 }
 
-test('every policy, apart and together, finds what a model of it finds, at several instants', async () => {
+test('every policy, alone and combined, matches the entries that a model of it matches, at several instants', async () => {
   const entries = await year('model', 160, 4);
   for (const at of [day(1), day(60), day(200), day(361), day(700)])
     for (const asked of [
@@ -66,10 +66,10 @@ test('every policy, apart and together, finds what a model of it finds, at sever
       assert.deepEqual(rest, { dry_run: true, at, matched: expected.length, evicted: 0, remaining: expected.length, by_policy: counts, eviction_id: null }, what);
       assert.deepEqual(samples.map(({ id, policies }) => ({ id, policies })), expected.slice(0, 100), what);
     }
-  assert.equal((await inSight('task_type=model')).length, 160, 'a trial moves nothing');
+  assert.equal((await visible('task_type=model')).length, 160, 'a dry run moves nothing');
 });
 
-test('what a trial shows is what goes, oldest first, no more than the limit, and the rest is told', async () => {
+test('an eviction moves what its dry run showed, oldest first, up to the limit, and counts the rest', async () => {
   const entries = await year('limit', 90, 5);
   const at = day(365);
   const asked = { task_type: 'limit', at, policies: ['size', 'relevance'], keep_per_pair: 6, unread_days: 60 };
@@ -77,19 +77,19 @@ test('what a trial shows is what goes, oldest first, no more than the limit, and
   assert.ok(expected.length > 30);
   const first = await evict(s.api, { ...asked, dry_run: false, limit: 20, samples: 3 });
   assert.deepEqual([first.dry_run, first.matched, first.evicted, first.remaining, first.samples.length], [false, expected.length, 20, expected.length - 20, 3]);
-  assert.deepEqual(await inSight('task_type=limit&archived=true'), expected.slice(0, 20).map((e) => e.id).sort());
+  assert.deepEqual(await visible('task_type=limit&archived=true'), expected.slice(0, 20).map((e) => e.id).sort());
   const second = await evict(s.api, { ...asked, dry_run: false });
   assert.deepEqual([second.matched, second.evicted, second.remaining], [expected.length - 20, expected.length - 20, 0]);
   const third = await evict(s.api, { ...asked, dry_run: false });
   assert.deepEqual([third.matched, third.evicted, third.remaining, third.samples, third.eviction_id], [0, 0, 0, [], null]);
-  assert.deepEqual(await inSight('task_type=limit'), entries.filter((e) => !expected.some((x) => x.id === e.id)).map((e) => e.id).sort());
+  assert.deepEqual(await visible('task_type=limit'), entries.filter((e) => !expected.some((x) => x.id === e.id)).map((e) => e.id).sort());
   const rows = await s.query('SELECT id, at, policies, parameters, evicted FROM daybook.episodic_evictions WHERE id = ANY ($1) ORDER BY evicted', [[first.eviction_id, second.eviction_id]]);
   assert.deepEqual(rows.map((r) => r.evicted).sort((a, b) => a - b), [20, expected.length - 20].sort((a, b) => a - b));
   assert.deepEqual(rows[0].policies, ['size', 'relevance']);
   assert.deepEqual([rows[0].parameters.keep_per_pair, rows[0].parameters.task_type, rows[0].parameters.ticker], [6, 'limit', null]);
 });
 
-test('the defaults are those that were promised: 180 days, 20 of a pair, 30 days unread', async () => {
+test('the defaults are 180 days, 20 entries per ticker and task, and 30 days without a read', async () => {
   const at = '2027-06-01T00:00:00Z';
   const ago = (days, more = 0) => new Date(Date.parse(at) - days * DAY_MS - more).toISOString().replace('.000Z', 'Z');
   const made = {};
@@ -102,7 +102,7 @@ test('the defaults are those that were promised: 180 days, 20 of a pair, 30 days
   assert.deepEqual(ids((await evict(s.api, { ticker: 'DEF20', at: day(125), policies: ['size'] })).samples), [lines[0].id, lines[1].id]);
 });
 
-test('ticker and task limit what is looked at', async () => {
+test('an eviction can be limited to a ticker and a task', async () => {
   for (const ticker of ['FX', 'FY']) for (const task_type of ['fa', 'fb']) await createEpisode(s.api, { ticker, task_type, created_at: day(1) });
   const matched = async (body) => (await evict(s.api, { at: day(400), policies: ['time'], ...body })).matched;
   assert.equal(await matched({ ticker: 'FX' }), 2);
@@ -111,74 +111,74 @@ test('ticker and task limit what is looked at', async () => {
   assert.equal(await matched({ ticker: 'FZ' }), 0);
 });
 
-test('what is brought back is as it was, by ids or by the eviction, once', async () => {
+test('entries restored by ID or by eviction are as before; a second restore skips them', async () => {
   const made = [];
   for (let i = 0; i < 4; i++) made.push(await createEpisode(s.api, { ticker: 'BACK', created_at: day(1 + i), ttl_seconds: 3600 }));
   const all = made.map((e) => e.id).sort();
   const { eviction_id } = await evict(s.api, { ticker: 'BACK', dry_run: false, at: day(300), policies: ['time'] });
-  assert.deepEqual(await inSight('ticker=BACK'), []);
+  assert.deepEqual(await visible('ticker=BACK'), []);
   assert.deepEqual(await restore(s.api, { ids: [made[0].id, UNKNOWN_ID], at: day(301) }), { restored: 1, skipped: 1, remaining: 0 });
-  assert.deepEqual(await inSight('ticker=BACK'), [made[0].id]);
+  assert.deepEqual(await visible('ticker=BACK'), [made[0].id]);
   assert.deepEqual(await restore(s.api, { eviction_id, at: day(302) }), { restored: 3, skipped: 1, remaining: 0 });
-  assert.deepEqual(await inSight('ticker=BACK'), all);
+  assert.deepEqual(await visible('ticker=BACK'), all);
   assert.deepEqual(await restore(s.api, { eviction_id, at: day(303) }), { restored: 0, skipped: 4, remaining: 0 });
   const { duplicate, ...before } = made[1];
   assert.deepEqual((await s.api.get(`/v1/episodic/${before.id}`, { status: 200 })).json, before);
 });
 
-test('an entry goes and comes as often as it likes, and every instant stays as it was', async () => {
+test('an entry can be evicted and restored repeatedly, and as_of shows each period', async () => {
   const { id } = await createEpisode(s.api, { ticker: 'WALK', created_at: day(1) });
   const asked = { ticker: 'WALK', policies: ['time'], max_age_days: 1, dry_run: false };
   for (const n of [10, 20, 30]) {
     assert.equal((await evict(s.api, { ...asked, at: day(n) })).evicted, 1);
     assert.deepEqual(await restore(s.api, { ids: [id], at: day(n + 5) }), { restored: 1, skipped: 0, remaining: 0 });
   }
-  const away = async (n) => (await s.api.get(`/v1/episodic/${id}?as_of=${day(n)}`, { status: 200 })).json.evicted_at;
-  const walk = async () => Promise.all([9, 10, 14, 15, 19, 20, 24, 25, 31, 35].map(away));
+  const evictedAt = async (n) => (await s.api.get(`/v1/episodic/${id}?as_of=${day(n)}`, { status: 200 })).json.evicted_at;
+  const walk = async () => Promise.all([9, 10, 14, 15, 19, 20, 24, 25, 31, 35].map(evictedAt));
   const seen = [null, day(10), day(10), null, null, day(20), day(20), null, day(30), null];
   assert.deepEqual(await walk(), seen);
-  assert.equal((await evict(s.api, { ...asked, at: day(12) })).matched, 0, 'it is away then');
+  assert.equal((await evict(s.api, { ...asked, at: day(12) })).matched, 0, 'it is in the archive then');
   assert.deepEqual(await restore(s.api, { ids: [id], at: day(40) }), { restored: 0, skipped: 1, remaining: 0 });
   assert.deepEqual(await walk(), seen);
 });
 
-test('an eviction that is dated before a later one is of that time, and the later ones stay', async () => {
+test('an eviction dated before a later one applies from its own date, and the later ones stay', async () => {
   const { id } = await createEpisode(s.api, { ticker: 'EARLY', created_at: day(1) });
   const asked = { ticker: 'EARLY', policies: ['time'], max_age_days: 1, dry_run: false };
-  const away = async (n) => (await s.api.get(`/v1/episodic/${id}?as_of=${day(n)}`, { status: 200 })).json.evicted_at;
+  const evictedAt = async (n) => (await s.api.get(`/v1/episodic/${id}?as_of=${day(n)}`, { status: 200 })).json.evicted_at;
   await evict(s.api, { ...asked, at: day(20) });
   await restore(s.api, { ids: [id], at: day(25) });
-  assert.equal((await evict(s.api, { ...asked, dry_run: true, at: day(10) })).matched, 1, 'a trial of the past knows no later eviction');
+  assert.equal((await evict(s.api, { ...asked, dry_run: true, at: day(10) })).matched, 1, 'a dry run in the past ignores later evictions');
   assert.equal((await evict(s.api, { ...asked, at: day(10) })).evicted, 1);
-  assert.deepEqual([await away(9), await away(10), await away(22), await away(25)], [null, day(10), day(10), null]);
-  assert.deepEqual(await inSight('ticker=EARLY'), [id], 'it came back then');
+  assert.deepEqual([await evictedAt(9), await evictedAt(10), await evictedAt(22), await evictedAt(25)], [null, day(10), day(10), null]);
+  assert.deepEqual(await visible('ticker=EARLY'), [id], 'it was restored then');
   const late = await evict(s.api, { ...asked, at: day(50) });
   assert.equal((await evict(s.api, { ...asked, at: day(40) })).evicted, 1);
-  assert.deepEqual([await away(39), await away(40), await away(60)], [null, day(40), day(40)]);
-  assert.deepEqual(await restore(s.api, { eviction_id: late.eviction_id, at: day(60) }), { restored: 0, skipped: 1, remaining: 0 }, 'the earlier one has it');
+  assert.deepEqual([await evictedAt(39), await evictedAt(40), await evictedAt(60)], [null, day(40), day(40)]);
+  assert.deepEqual(await restore(s.api, { eviction_id: late.eviction_id, at: day(60) }), { restored: 0, skipped: 1, remaining: 0 }, 'the earlier eviction has it');
 });
 
-test('many come back in several steps, and what is left is told', async () => {
+test('a large restore takes several requests, and each reports what remains', async () => {
   await postEpisodes(s.api, Array.from({ length: 10 }, (_, i) => newEpisode({ ticker: 'STEPS', created_at: day(1 + i) })));
   const { eviction_id } = await evict(s.api, { ticker: 'STEPS', dry_run: false, at: day(300), policies: ['time'] });
   assert.deepEqual(await restore(s.api, { eviction_id, at: day(301), limit: 4 }), { restored: 4, skipped: 0, remaining: 6 });
   assert.deepEqual(await restore(s.api, { eviction_id, at: day(301), limit: 4 }), { restored: 4, skipped: 4, remaining: 2 });
   assert.deepEqual(await restore(s.api, { eviction_id, at: day(301) }), { restored: 2, skipped: 8, remaining: 0 });
-  assert.equal((await inSight('ticker=STEPS')).length, 10);
+  assert.equal((await visible('ticker=STEPS')).length, 10);
 });
 
-test('nothing comes back before it went', async () => {
+test('an entry cannot be restored before it was evicted', async () => {
   const { id } = await createEpisode(s.api, { ticker: 'LATE', created_at: day(1) });
   await evict(s.api, { ticker: 'LATE', dry_run: false, at: day(20), policies: ['time'], max_age_days: 1 });
   assert.deepEqual(await restore(s.api, { ids: [id], at: day(19) }), { restored: 0, skipped: 1, remaining: 0 });
-  assert.deepEqual(await restore(s.api, { ids: [id], at: day(20) }), { restored: 1, skipped: 0, remaining: 0 }, 'at that instant: as if it had never gone');
+  assert.deepEqual(await restore(s.api, { ids: [id], at: day(20) }), { restored: 1, skipped: 0, remaining: 0 }, 'restored at the instant of its eviction, it was never away');
   assert.equal((await s.api.get(`/v1/episodic/${id}?as_of=${day(20)}`, { status: 200 })).json.evicted_at, null);
 });
 
-test('several evictions at once take each entry once', async () => {
+test('concurrent evictions move each entry once', async () => {
   await postEpisodes(s.api, Array.from({ length: 200 }, (_, i) => newEpisode({ ticker: 'RACE', created_at: day(1 + (i % 50)) })));
   const answers = await Promise.all(Array.from({ length: 6 }, () => evict(s.api, { ticker: 'RACE', dry_run: false, at: day(400), policies: ['time'], limit: 100 })));
-  assert.equal(answers.reduce((sum, a) => sum + a.evicted, 0), (await inSight('ticker=RACE&archived=true')).length);
+  assert.equal(answers.reduce((sum, a) => sum + a.evicted, 0), (await visible('ticker=RACE&archived=true')).length);
   for (const a of answers) assert.equal(a.matched, a.evicted + a.remaining);
   const [{ n }] = await s.query(`SELECT count(*)::int AS n FROM daybook.episodic_memory WHERE ticker = 'RACE' AND evicted_at IS NOT NULL AND upper_inf(away) IS NOT TRUE`);
   assert.equal(n, 0);
@@ -190,10 +190,10 @@ test('a retry with the same Idempotency-Key evicts and restores once', async () 
   const body = { ticker: 'ONCE', dry_run: false, at: day(400), policies: ['time'], limit: 4 };
   const first = await s.api.post('/v1/episodic/evict', body, { headers, status: 200 });
   assert.equal((await s.api.post('/v1/episodic/evict', body, { headers, status: 200 })).text, first.text);
-  assert.equal((await inSight('ticker=ONCE&archived=true')).length, 4);
+  assert.equal((await visible('ticker=ONCE&archived=true')).length, 4);
 });
 
-test('bad requests are refused by name, and move nothing', async () => {
+test('every invalid field is rejected by name, and nothing is moved', async () => {
   const refused = async (path, body) => faults(await s.api.post(`/v1/episodic/${path}`, body, { status: 422 }));
   assert.deepEqual(await refused('evict', { policies: ['age', 'size', 'lru'] }), ['policies[0]: not_a_choice', 'policies[2]: not_a_choice']);
   assert.deepEqual(await refused('evict', { policies: [] }), ['policies: too_few']);

@@ -1,4 +1,4 @@
-// Lists of the episodic memory: pages, filters, the archive, and what was known at an instant.
+// Lists of entries: pages, filters, the archive, and as_of.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEpisode, evict, newEpisode, postEpisodes, restore, shouldRerun } from '../lib/episodes.mjs';
@@ -9,7 +9,7 @@ const s = suite();
 const ids = (items) => items.map((e) => e.id);
 const list = async (query) => (await s.api.get(`/v1/episodic?${query}`, { status: 200 })).json.items;
 
-test('pages are newest first, without a gap or a double, also when several are of one instant', async () => {
+test('pages are newest first without gaps or duplicates, also with several entries at one instant', async () => {
   const entries = Array.from({ length: 47 }, (_, i) => newEpisode({ ticker: 'PAGES', created_at: day(1 + (i % 9)) }));
   const { lines } = await postEpisodes(s.api, entries);
   const expected = lines
@@ -18,11 +18,11 @@ test('pages are newest first, without a gap or a double, also when several are o
   for (const limit of [1, 7, 46, 47, 48]) assert.deepEqual(ids(await everyItem(s.api, `/v1/episodic?ticker=PAGES&limit=${limit}`)), ids(expected), `limit ${limit}`);
   const page = (await s.api.get('/v1/episodic?ticker=PAGES&limit=7', { status: 200 })).json;
   await createEpisode(s.api, { ticker: 'PAGES', created_at: day(20) });
-  assert.deepEqual(ids(await everyItem(s.api, '/v1/episodic?ticker=PAGES&limit=7', page.next_cursor)), ids(expected).slice(7), 'what comes meanwhile is not in a later page');
+  assert.deepEqual(ids(await everyItem(s.api, '/v1/episodic?ticker=PAGES&limit=7', page.next_cursor)), ids(expected).slice(7), 'entries written in between do not appear on later pages');
   assert.deepEqual(faults(await s.api.get(`/v1/episodic?ticker=OTHER&cursor=${page.next_cursor}`, { status: 422 })), ['cursor: invalid_cursor']);
 });
 
-test('every filter, alone and together', async () => {
+test('every filter works alone and combined', async () => {
   const made = [];
   for (const [i, [ticker, task_type, source, confidence]] of [
     ['FA', 'x', 'external', 0.2],
@@ -42,11 +42,11 @@ test('every filter, alone and together', async () => {
   assert.deepEqual(await found('min_confidence=0.8&source=external&ticker=FB'), [3]);
   assert.deepEqual(await found('embedding_status=supplied'), [2]);
   assert.deepEqual(await found('embedding_status=pending'), []);
-  assert.deepEqual((await list(`since=${day(41)}&until=${day(43)}`)).map((e) => e.id), [made[2].id, made[1].id], 'since is inside, until is not');
+  assert.deepEqual((await list(`since=${day(41)}&until=${day(43)}`)).map((e) => e.id), [made[2].id, made[1].id], 'since is inclusive, until is not');
   assert.deepEqual(await found('ticker=fa'), [], 'case counts');
 });
 
-test('bad parameters are refused by name', async () => {
+test('invalid parameters are rejected by name', async () => {
   const bad = 'limit=0&source=hearsay&embedding_status=done&min_confidence=2&archived=maybe&since=yesterday&as_of=x&cursor=x&k=5';
   assert.deepEqual(faults(await s.api.get(`/v1/episodic?${bad}`, { status: 422 })), [
     'archived: wrong_type',
@@ -62,7 +62,7 @@ test('bad parameters are refused by name', async () => {
   assert.deepEqual(faults(await s.api.get('/v1/episodic?limit=201&ticker=', { status: 422 })), ['limit: out_of_range', 'ticker: too_short']);
 });
 
-test('a read at an instant sees no entry, read, eviction or restoration from its future', async () => {
+test('as_of shows no later entry, read, eviction or restore', async () => {
   const ticker = 'PIT';
   const a = await createEpisode(s.api, { ticker, created_at: day(100) });
   await createEpisode(s.api, { ticker, created_at: day(120) });
@@ -90,7 +90,7 @@ test('a read at an instant sees no entry, read, eviction or restoration from its
   assert.deepEqual([shown.read_count, shown.last_read_at], [1, day(102)], 'in lists too');
 });
 
-test('what has expired is still listed and read', async () => {
+test('expired entries can still be listed and read', async () => {
   const made = await createEpisode(s.api, { ticker: 'TTL', created_at: day(1), ttl_seconds: 60 });
   assert.deepEqual(ids(await list('ticker=TTL')), [made.id]);
   assert.equal((await s.api.get(`/v1/episodic/${made.id}`, { status: 200 })).json.expires_at, day(1, '00:01:00'));
@@ -106,7 +106,7 @@ test('the archive has pages and filters too', async () => {
   assert.equal((await list('ticker=ARCH')).length, 4);
 });
 
-test('a list carries an ETag that changes when an entry does', async () => {
+test('a list has an ETag that changes when an entry does', async () => {
   const made = await createEpisode(s.api, { ticker: 'TAG' });
   const first = await s.api.get('/v1/episodic?ticker=TAG', { status: 200 });
   const headers = { 'if-none-match': first.headers.etag };

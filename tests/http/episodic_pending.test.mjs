@@ -1,4 +1,4 @@
-// Entries that wait for their vector: they get it in the background, once, whoever makes it.
+// Entries without a vector: the background job embeds each of them once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -7,17 +7,17 @@ import { until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite();
-const SOME = 16; // that are embedded at once
+const BATCH = 16; // entries that the job embeds at a time
 const pending = async (owner = 'local') =>
   (await s.query(`SELECT count(*)::int AS n FROM daybook.episodic_memory WHERE owner = $1 AND embedding_status = 'pending'`, [owner]))[0].n;
 
-/** Stores an entry, which makes the service look for what is pending, and waits until nothing is. */
+/** Stores an entry, which makes the service look for pending entries, and waits until none are left. */
 async function filled(api = s.api) {
   await createEpisode(api);
   await until(async () => (await pending()) === 0, 'nothing is pending');
 }
 
-/** Entries as they are left when the embedder cannot be reached. */
+/** Creates entries as an unreachable embedder leaves them. */
 async function leavePending(count) {
   const { lines } = await postEpisodes(s.api, Array.from({ length: count }, () => newEpisode({ ticker: 'WAITS' })));
   const ids = lines.map((l) => l.id);
@@ -26,7 +26,7 @@ async function leavePending(count) {
   return ids;
 }
 
-test('an entry that waits is shown as such, and has no model', async () => {
+test('an entry without a vector is pending and has no model', async () => {
   const [id] = await leavePending(1);
   const { embedding_status, embedding_model, embedding_dim } = (await s.api.get(`/v1/episodic/${id}`, { status: 200 })).json;
   assert.deepEqual([embedding_status, embedding_model, embedding_dim], ['pending', null, null]);
@@ -38,7 +38,7 @@ test('an entry that waits is shown as such, and has no model', async () => {
   assert.deepEqual([model, dim, length], [after.embedding_model, after.embedding_dim, 1]);
 });
 
-test('the vector is the one that it would have had at once', async () => {
+test('a vector made later equals one made immediately', async () => {
   const body = newEpisode({ ticker: 'SAME' });
   const first = (await s.api.post('/v1/episodic', { ...body, created_at: '2026-01-01T00:00:00Z' }, { status: 201 })).json;
   const second = (await s.api.post('/v1/episodic', { ...body, created_at: '2026-01-02T00:00:00Z' }, { status: 201 })).json;
@@ -49,7 +49,7 @@ test('the vector is the one that it would have had at once', async () => {
   assert.equal(rows.length, 1);
 });
 
-test('one request that stores something has all of them embedded: a single entry, a bulk, one with an Idempotency-Key, one with a vector of its own', async () => {
+test('any request that stores an entry gets all pending entries embedded: single, bulk, with an Idempotency-Key, with its own vector', async () => {
   const own = newEpisode({ created_at: '2026-01-01T00:00:00Z', embedding: [1], embedding_model: 'm' });
   for (const request of [
     () => createEpisode(s.api),
@@ -57,19 +57,19 @@ test('one request that stores something has all of them embedded: a single entry
     () => postEpisodes(s.api, [newEpisode()]),
     () => s.api.post('/v1/episodic', own, { status: 201 }),
   ]) {
-    const ids = await leavePending(3 * SOME + 5);
+    const ids = await leavePending(3 * BATCH + 5);
     await request();
-    await until(async () => (await pending()) === 0, 'all have their vectors');
+    await until(async () => (await pending()) === 0, 'all are embedded');
     for (const id of ids) assert.equal((await vectorsOf(s.query, id)).length, 1);
   }
 });
 
-test('two services that embed the same entries at once give each one vector', async () => {
+test('two services that embed the same entries concurrently store one vector each', async () => {
   const other = await s.another();
   const api = makeClient(other.base);
   try {
     for (let round = 0; round < 5; round++) {
-      const ids = await leavePending(SOME);
+      const ids = await leavePending(BATCH);
       await Promise.all([s.api, api, s.api, api].map((a) => filled(a)));
       for (const id of ids) assert.equal((await vectorsOf(s.query, id)).length, 1);
     }
@@ -79,7 +79,7 @@ test('two services that embed the same entries at once give each one vector', as
   }
 });
 
-test('an entry that is deleted or was given a vector meanwhile is left alone', async () => {
+test('an entry that was deleted or embedded in the meantime is left alone', async () => {
   const [gone, given, waits] = await leavePending(3);
   await s.query('DELETE FROM daybook.episodic_memory WHERE id = $1', [gone]);
   await s.query(`UPDATE daybook.episodic_memory SET embedding_status = 'supplied', embedding_model = 'theirs', embedding_dim = 1 WHERE id = $1`, [given]);

@@ -1,4 +1,4 @@
-// Search in the episodic memory: by text, by vector, by an entry; what its modes look at, what filters leave, how scores come about.
+// Searches by text, vector and entry: modes, filters, scores, recorded searches and pending entries.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -12,7 +12,7 @@ const AS_OF = '2026-07-01T00:00:00Z';
 const find = (body, options) => search(s.api, { as_of: AS_OF, ...body }, options);
 const nameOf = ({ id }) => Object.keys(E).find((name) => E[name].id === id) ?? id;
 const names = async (body) => (await find(body)).items.map(nameOf);
-const near = (a, b) => Math.abs(a - b) < 0.002; // halves have three digits
+const near = (a, b) => Math.abs(a - b) < 0.002; // stored vectors have 16-bit numbers
 
 const CORPUS = {
   buyback: { ticker: 'ACME', question: 'Will ACME announce a share buyback?', answer: 'Management hinted at a repurchase programme of two billion.', source: 'tool_verified', created_at: '2026-06-01T00:00:00Z' },
@@ -26,7 +26,7 @@ async function prepare() {
   for (const [name, body] of Object.entries(CORPUS)) E[name] = await store(s.api, body);
 }
 
-test('a text finds the entry that it is about, whole and with its score', async () => {
+test('a text finds the entry it is about, in full and with its score', async () => {
   const { mode, model, exact, degraded, retrieval_id, items } = await find({ text: 'share buyback of ACME' });
   assert.deepEqual({ mode, exact, degraded, retrieval_id }, { mode: 'hybrid', exact: true, degraded: null, retrieval_id: null });
   assert.equal(model, E.buyback.embedding_model);
@@ -35,10 +35,10 @@ test('a text finds the entry that it is about, whole and with its score', async 
   assert.deepEqual(entry, stored);
   assert.deepEqual(regime_mismatch, []);
   assert.ok(parts.cosine > 0 && parts.text > 0 && parts.regime_penalty === 0);
-  assert.equal(items.length, 5, 'the others come behind it: there is no hard cut');
+  assert.equal(items.length, 5, 'the others follow: there is no minimum score');
 });
 
-test('the score is the sum of its parts, digit for digit, and falls from item to item', async () => {
+test('the score is computed from its parts, digit for digit, and items are sorted by it', async () => {
   const { items } = await find({ text: 'income and rate cuts of ACME', regime: { rates: 'hiking' }, k: 100 });
   const micro = (x) => Math.round(x * 1e6);
   for (const { score, parts } of items) assert.equal(micro(score), micro(parts.cosine) + micro(parts.text) - micro(parts.regime_penalty));
@@ -53,22 +53,22 @@ test('the same search gives the same bytes', async () => {
   assert.deepEqual(again.bytes, first.bytes);
 });
 
-test('words are matched by their stem, and any one of them is enough', async () => {
+test('words match by their stem, and one match is enough', async () => {
   assert.deepEqual(await names({ text: 'repurchases', mode: 'text' }), ['buyback']);
   assert.deepEqual((await names({ text: 'nothing of this but freight', mode: 'text' })), ['margin']);
 });
 
-test('words that stand in every text, and nothing else, find nothing by words', async () => {
+test('stop words alone find nothing by words', async () => {
   const { items, exact, model } = await find({ text: 'the of and', mode: 'text' });
   assert.deepEqual({ items, exact, model }, { items: [], exact: null, model: null });
 });
 
-test('a text with the signs of the query language is a text', async () => {
+test('operators of the query language are plain text', async () => {
   for (const text of ["O'Neil's \\ buyback", "'buyback", '!buyback & (', 'buyback:*', '\\']) assert.ok(Array.isArray((await find({ text })).items), text);
   assert.equal((await names({ text: "!buyback & '", mode: 'text' }))[0], 'buyback');
 });
 
-test('the mode text looks at words alone, the mode vector at meaning alone', async () => {
+test('mode text compares only words, mode vector only meaning', async () => {
   const words = await find({ text: 'buyback', mode: 'text' });
   assert.deepEqual(words.items.map((x) => [nameOf(x), x.parts.cosine]), [['buyback', null]]);
   const meaning = await find({ text: 'buyback', mode: 'vector' });
@@ -76,7 +76,7 @@ test('the mode text looks at words alone, the mode vector at meaning alone', asy
   for (const { parts } of meaning.items) assert.ok(parts.cosine !== null && parts.text === 0);
 });
 
-test('a hybrid search counts both, also for what only its words have opened', async () => {
+test('mode hybrid scores both, also for entries that were found only by words', async () => {
   const [hit] = (await find({ text: 'net interest income sensitivity to hikes', k: 1 })).items;
   const [meaning] = (await find({ text: 'net interest income sensitivity to hikes', k: 1, mode: 'vector' })).items;
   assert.equal(nameOf(hit), 'hikes');
@@ -84,19 +84,19 @@ test('a hybrid search counts both, also for what only its words have opened', as
   assert.equal(hit.parts.cosine, meaning.parts.cosine);
 });
 
-test('a rare word counts more than one that many entries hold', async () => {
+test('a rare word scores higher than a common one', async () => {
   const of = async (text) => (await find({ text, mode: 'text' })).items[0].parts.text;
   assert.ok((await of('freight')) > (await of('income')));
 });
 
-test('k is how many come, at most', async () => {
+test('at most k entries are returned', async () => {
   assert.equal((await find({ text: 'income', k: 2 })).items.length, 2);
   assert.equal((await find({ text: 'income', k: 100 })).items.length, 5);
   const all = await names({ text: 'income', k: 5 });
   assert.deepEqual(await names({ text: 'income', k: 3 }), all.slice(0, 3));
 });
 
-test('an entry finds others like it, never itself', async () => {
+test('a search by ID finds similar entries, never the entry itself', async () => {
   const { items, model, degraded } = await find({ id: E.rates.id });
   assert.equal(model, E.rates.embedding_model);
   assert.equal(degraded, null);
@@ -123,15 +123,15 @@ const FILTERS = [
 ];
 for (const mode of ['hybrid', 'vector'])
   for (const [filter, expected] of FILTERS)
-    test(`the filter ${JSON.stringify(filter)} leaves what fits, in the mode ${mode}`, async () => {
+    test(`the filter ${JSON.stringify(filter)} works in mode ${mode}`, async () => {
       assert.deepEqual((await names({ text: 'company', mode, ...filter, k: 100 })).toSorted(), expected);
     });
-test('filters hold for what words find, too', async () => {
+test('filters apply to matches by words too', async () => {
   assert.deepEqual(await names({ text: 'income', mode: 'text', ticker: 'ACME' }), []);
   assert.deepEqual(await names({ text: 'income', mode: 'text', since: '2026-06-05T00:00:00Z' }), ['hikes']);
 });
 
-test('an entry of another regime ranks lower, by the penalty, and does not vanish', async () => {
+test('an entry of another regime ranks lower by the penalty, but is still found', async () => {
   const text = 'How sensitive is net interest income to rate changes?';
   for (const [regime, first] of [['cutting', 'rates'], ['hiking', 'hikes']]) {
     const { items } = await find({ text, regime: { rates: regime }, regime_penalty: 0.5, k: 100 });
@@ -143,15 +143,15 @@ test('an entry of another regime ranks lower, by the penalty, and does not vanis
   }
 });
 
-test('the penalty is a parameter: the default is a tenth, and 0 leaves it out', async () => {
+test('the regime penalty can be set; it defaults to 0.1, and 0 disables it', async () => {
   const hits = async (more) => (await find({ text: 'income', regime: { rates: 'cutting', vol: 'low', day: 'monday' }, ticker: 'BANK', ...more })).items.find((x) => nameOf(x) === 'hikes');
-  assert.equal((await hits({})).parts.regime_penalty, 0.05, 'half of the two names that both have differs');
+  assert.equal((await hits({})).parts.regime_penalty, 0.05, 'one of two shared keys differs');
   assert.equal((await hits({ regime_penalty: 0 })).parts.regime_penalty, 0);
   assert.equal((await hits({ regime_penalty: 1 })).parts.regime_penalty, 0.5);
   assert.deepEqual((await hits({ regime_penalty: 0 })).regime_mismatch, ['rates']);
 });
 
-test('numbers and booleans of a regime are compared by value and by type', async () => {
+test('numbers and booleans in a regime are compared by value and type', async () => {
   const { id } = await store(s.api, { ticker: 'REGIME', regime_tag: { level: 1.5, open: true, text: '1.5' } });
   const mismatch = async (regime) => {
     const [hit] = (await find({ text: 'x', ticker: 'REGIME', mode: 'vector', regime })).items;
@@ -165,7 +165,7 @@ test('numbers and booleans of a regime are compared by value and by type', async
   assert.deepEqual(await mismatch({ level: 2, open: false }), ['level', 'open']);
 });
 
-test('vectors of every dimension lie side by side, each compared with its own kind only', async () => {
+test('vectors of every dimension coexist and are compared only within their dimension', async () => {
   const dims = [1, 3, 384, 385, 612, 1536, 2000, 3072, 4000];
   for (const dim of dims) {
     const model = `model-${dim}`;
@@ -184,7 +184,7 @@ test('vectors of every dimension lie side by side, each compared with its own ki
   }
 });
 
-test('vectors of one model in two dimensions are no fault of a search that finds none', async () => {
+test('a model with vectors in two dimensions does not fail a search that matches none of them', async () => {
   const model = 'two-dims';
   const three = await store(s.api, { ticker: 'TWO', embedding: [1, 2, 3], embedding_model: model });
   await store(s.api, { ticker: 'TWO', embedding: [1, 2], embedding_model: model });
@@ -192,7 +192,7 @@ test('vectors of one model in two dimensions are no fault of a search that finds
   assert.deepEqual((await find({ id: three.id, mode: 'vector' })).items, []);
 });
 
-test('vectors of two models are never compared, though they have one dimension', async () => {
+test('vectors of different models are never compared, even with the same dimension', async () => {
   const vector = axis(5, 2);
   const a = await store(s.api, { embedding: vector, embedding_model: 'five-a' });
   const b = await store(s.api, { embedding: vector, embedding_model: 'five-b' });
@@ -201,7 +201,7 @@ test('vectors of two models are never compared, though they have one dimension',
   assert.deepEqual((await find({ id: a.id, mode: 'vector' })).items, []);
 });
 
-test('a text and a vector together: the text for the words, the vector for the meaning', async () => {
+test('with text and vector, words come from the text and meaning from the vector', async () => {
   const model = 'together';
   const a = await store(s.api, { question: 'Zinc smelters?', answer: 'They close.', embedding: [1, 0, 0], embedding_model: model });
   const b = await store(s.api, { question: 'Copper mines?', answer: 'They open.', embedding: [0, 1, 0], embedding_model: model });
@@ -212,7 +212,7 @@ test('a text and a vector together: the text for the words, the vector for the m
   assert.deepEqual(await ids({ vector: [1, 0.9, 0], text: 'copper', mode: 'text' }), [b.id]);
 });
 
-test('a recorded search keeps what was asked, its filters, its candidates with their scores, and what was given', async () => {
+test('a recorded search has the query, the filters, the candidates with their scores, and the results', async () => {
   const body = { text: 'income', k: 1, ticker: 'BANK', min_confidence: 0.1, regime: { rates: 'cutting' }, as_of: AS_OF, record: true };
   const { retrieval_id, items } = await search(s.api, body);
   const [row] = await s.query('select * from daybook.memory_retrievals where id = $1', [retrieval_id]);
@@ -226,20 +226,20 @@ test('a recorded search keeps what was asked, its filters, its candidates with t
   assert.deepEqual(row.candidates[0], { id: items[0].id, score, parts });
 });
 
-test('what is not to be recorded is not', async () => {
+test('without record no search is stored', async () => {
   const count = async () => (await s.query('select count(*)::int as n from daybook.memory_retrievals'))[0].n;
   const before = await count();
   assert.equal((await find({ text: 'income', record: false })).retrieval_id, null);
   assert.equal(await count(), before);
 });
 
-test('a search counts as no read', async () => {
+test('a search does not count as a read', async () => {
   await find({ id: E.rates.id });
   const { items } = await find({ text: 'income', ticker: 'BANK' });
   for (const { read_count, last_read_at } of items) assert.deepEqual([read_count, last_read_at], [0, null]);
 });
 
-test('a search says how many entries have no vector yet, and is not to be cached; it makes none itself', async () => {
+test('a search counts entries without a vector, is not cacheable, and makes no vectors itself', async () => {
   const service = await s.another({ env: { DAYBOOK_BACKFILL: 'off' } });
   const api = makeClient(service.base);
   const { id } = await store(s.api, { ticker: 'WAITS', question: 'Tungsten?' });
@@ -255,7 +255,7 @@ test('a search says how many entries have no vector yet, and is not to be cached
     api.close();
     await service.stop();
   }
-  await until(async () => (await find({ text: 'Tungsten', ticker: 'WAITS' })).pending === 0, 'it has its vector');
+  await until(async () => (await find({ text: 'Tungsten', ticker: 'WAITS' })).pending === 0, 'the entry is embedded');
   assert.equal((await s.api.get(`/v1/episodic/${id}`, { status: 200 })).json.embedding_status, 'embedded');
   assert.deepEqual((await find({ text: 'Tungsten', ticker: 'WAITS', mode: 'vector' })).items.map((x) => x.id), [id]);
 });

@@ -1,4 +1,4 @@
-// A search at an instant sees what was known then: nothing that happens later changes a byte of its answer.
+// Searches with as_of: nothing that happens later changes a byte of the response.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { axis, search, store } from '../lib/searches.mjs';
@@ -9,7 +9,7 @@ const AT = '2026-03-01T00:00:00Z';
 const LATER = '2026-03-01T00:00:00.000001Z';
 let made = 0;
 
-/** A ticker of its own with three entries before AT. */
+/** Creates three entries of a new ticker before AT. */
 async function setting() {
   const ticker = `T${made++}`;
   const entries = [];
@@ -18,7 +18,7 @@ async function setting() {
   return { ticker, entries };
 }
 
-/** The bytes of searches of each kind at AT, before and after `change`: the same. */
+/** Checks that searches of every kind at AT return the same bytes before and after `change`. */
 async function unchanged(setup, change) {
   const { ticker, entries } = setup;
   const bodies = [
@@ -36,23 +36,23 @@ async function unchanged(setup, change) {
   return before;
 }
 
-test('an entry of the future changes nothing, not even how rare a word is', async () => {
+test('a later entry changes nothing, not even how rare a word is', async () => {
   const setup = await setting();
   await unchanged(setup, async () => {
     for (let i = 0; i < 30; i++) await store(s.api, { ticker: setup.ticker, question: `beta demand ${i}?`, answer: 'beta demand beta', created_at: LATER });
   });
   const { items } = await search(s.api, { text: 'beta demand', ticker: setup.ticker, as_of: LATER, k: 100 });
-  assert.equal(items.length, 33, 'and one instant later they are found');
+  assert.equal(items.length, 33, 'they are found one instant later');
 });
 
-test('an eviction of the future changes nothing, and is seen from its instant on', async () => {
+test('a later eviction changes nothing before its instant', async () => {
   const setup = await setting();
   const evict = (at) => s.api.post('/v1/episodic/evict', { policies: ['time'], max_age_days: 1, ticker: setup.ticker, dry_run: false, at }, { status: 200 });
   await unchanged(setup, () => evict(LATER));
   assert.deepEqual((await search(s.api, { text: 'demand', ticker: setup.ticker, as_of: LATER })).items, []);
 });
 
-test('a read of the future changes no count', async () => {
+test('a later read does not change read_count', async () => {
   const setup = await setting();
   await unchanged(setup, async () => {
     const { json } = await s.api.post(
@@ -66,27 +66,27 @@ test('a read of the future changes no count', async () => {
   assert.deepEqual(items.map((x) => x.read_count).toSorted(), [0, 0, 1]);
 });
 
-test('what expires later is found until then', async () => {
+test('an entry is found until it expires', async () => {
   const ticker = 'EXPIRES';
   await store(s.api, { ticker, created_at: '2026-02-28T00:00:00Z', ttl_seconds: 86400 });
   const found = async (as_of) => (await search(s.api, { text: 'answer', ticker, as_of })).items.length;
   assert.deepEqual([await found('2026-02-27T23:59:59Z'), await found('2026-02-28T00:00:00Z'), await found('2026-02-28T23:59:59.999999Z'), await found(AT)], [0, 1, 1, 0]);
 });
 
-test('an entry that is not known yet cannot be named', async () => {
+test('a search by the ID of a later entry is rejected', async () => {
   const { id } = await store(s.api, { created_at: LATER });
   await s.api.post('/v1/episodic/search', { id, as_of: AT }, { status: 422 });
   await s.api.post('/v1/episodic/search', { id, as_of: LATER }, { status: 200 });
 });
 
-test('the dimension of a model that comes into use later is no reason to refuse', async () => {
+test('a dimension that a model uses later does not fail a search', async () => {
   const ask = (as_of) => s.api.post('/v1/episodic/search', { vector: axis(3, 0), model: 'later-model', as_of });
   await store(s.api, { created_at: LATER, embedding: axis(4, 0), embedding_model: 'later-model' });
   assert.equal((await ask(AT)).status, 200);
   assert.equal((await ask(LATER)).status, 422);
 });
 
-test('without as_of it is now: the future of the caller is not found', async () => {
+test('as_of defaults to the server clock: entries dated later are not found', async () => {
   const ticker = 'TOMORROW';
   await store(s.api, { ticker, created_at: '2999-01-01T00:00:00Z' });
   assert.deepEqual((await search(s.api, { text: 'answer', ticker })).items, []);

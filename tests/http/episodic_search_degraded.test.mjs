@@ -1,4 +1,4 @@
-// Searches and rebuilds while the embedding endpoint is away, and after its model has changed.
+// Searches and rebuilds while the embedding endpoint is down, and after a change of model.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { allEmbedded } from '../lib/backfill.mjs';
@@ -12,23 +12,23 @@ const models = await startModelServer({ dimension: 32 });
 const s = suite({ env: models.embeddingEnv(), args: ['--loops', '1'] });
 after(() => models.close());
 
-const away = () => models.embeddings.always(status(401)); // a refusal is not repeated, so that it is quick
+const endpointDown = () => models.embeddings.always(status(401)); // 401 is not retried, so the tests are fast
 const state = async (api = s.api) => (await api.get('/v1/embeddings', { status: 200 })).json;
 const rebuild = async (body = {}, api = s.api) =>
   (await api.post('/v1/embeddings/rebuild', body, { status: 200 })).text.split('\n').filter(Boolean).map((line) => JSON.parse(line));
 
-/** The endpoint works, and is asked again. */
+/** Brings the endpoint back and waits until the service calls it again. */
 async function back() {
   models.embeddings.reset();
-  await until(async () => (await search(s.api, { text: 'anything' })).degraded === null, 'the endpoint is asked again');
+  await until(async () => (await search(s.api, { text: 'anything' })).degraded === null, 'the endpoint is called again');
 }
 
-test('a hybrid search counts words alone, and says so', async () => {
+test('a hybrid search uses words only, and says so', async () => {
   await back();
   await store(s.api, { ticker: 'WORDS', question: 'Selenium?', answer: 'A rare one.' });
   const whole = await search(s.api, { text: 'selenium', ticker: 'WORDS' });
   assert.deepEqual([whole.degraded, whole.model, whole.exact], [null, 'test-embedding', true]);
-  away();
+  endpointDown();
   const { degraded, model, exact, items } = await search(s.api, { text: 'selenium', ticker: 'WORDS' });
   assert.deepEqual({ degraded, model, exact }, { degraded: 'embedder_unavailable', model: null, exact: null });
   const { cosine, text } = items[0].parts;
@@ -36,26 +36,26 @@ test('a hybrid search counts words alone, and says so', async () => {
   assert.deepEqual(items, (await search(s.api, { text: 'selenium', ticker: 'WORDS', mode: 'text' })).items);
 });
 
-test('a search for meaning alone is refused', async () => {
-  away();
+test('a search in mode vector is 503', async () => {
+  endpointDown();
   const { json } = await s.api.post('/v1/episodic/search', { text: 'selenium', mode: 'vector' }, { status: 503 });
   assert.equal(json.code, 'embedder_unavailable');
 });
 
-test('what needs no embedder misses nothing: words, a vector that comes along, an entry that has one', async () => {
+test('searches that need no embedder work: by words, by a given vector, by an entry with a vector', async () => {
   await back();
   const { id } = await store(s.api, { ticker: 'HAS', question: 'Gallium?' });
   await store(s.api, { ticker: 'HAS', question: 'Gallium again?' });
   await store(s.api, { ticker: 'HAS', embedding: [1, 0], embedding_model: 'two' });
-  away();
+  endpointDown();
   for (const body of [{ text: 'gallium', mode: 'text' }, { text: 'gallium', vector: [1, 0], model: 'two' }, { id, mode: 'vector' }])
     assert.equal((await search(s.api, { ticker: 'HAS', ...body })).degraded, null, JSON.stringify(body));
 });
 
-test('an entry that has no vector yet is compared by its words', async () => {
+test('a search by an entry without a vector uses its words', async () => {
   await back();
   const other = await store(s.api, { ticker: 'LACKS', question: 'Germanium now?' });
-  away();
+  endpointDown();
   const { id, embedding_status } = await store(s.api, { ticker: 'LACKS', question: 'Germanium?' });
   assert.equal(embedding_status, 'pending');
   const { degraded, items } = await search(s.api, { id, ticker: 'LACKS' });
@@ -66,13 +66,13 @@ test('an entry that has no vector yet is compared by its words', async () => {
   assert.equal((await search(s.api, { id, ticker: 'LACKS', mode: 'vector' })).degraded, null);
 });
 
-test('a rebuild without an embedder is refused before it begins', async () => {
-  away();
+test('a rebuild without an embedder is 503 before its first line', async () => {
+  endpointDown();
   await store(s.api, {});
   assert.equal((await s.api.post('/v1/embeddings/rebuild', {}, { status: 503 })).json.code, 'embedder_unavailable');
 });
 
-test('a rebuild that loses its embedder tells so in its last line, and the next one goes on', async () => {
+test('a rebuild that loses its embedder says so in its last line, and the next one continues', async () => {
   await back();
   await rebuild();
   await s.query("update daybook.episodic_memory set embedding_model = 'former' where embedding_status = 'embedded'");
@@ -81,7 +81,7 @@ test('a rebuild that loses its embedder tells so in its last line, and the next 
   assert.ok(outdated > 4);
   const works = models.embeddings.fallback;
   models.embeddings.next(works, works);
-  away();
+  endpointDown();
   const lines = await rebuild({ batch: 1 });
   assert.deepEqual(lines.slice(0, 2), [{ embedded: 1, failed: 0, remaining: outdated - 1 }, { embedded: 1, failed: 0, remaining: outdated - 2 }]);
   const { error, ...end } = lines.at(-1);
@@ -92,7 +92,7 @@ test('a rebuild that loses its embedder tells so in its last line, and the next 
   assert.deepEqual(rest.at(-1), { done: true, embedded: outdated - 2, refused: 0, remaining: 0 });
 });
 
-test('when the model of the configuration changes, entries are found by words until they are rebuilt', async () => {
+test('after a change of model, entries are found by words until they are rebuilt', async () => {
   await back();
   await store(s.api, { ticker: 'MODEL', question: 'Indium?' });
   const service = await s.another({ env: models.embeddingEnv({ DAYBOOK_EMBEDDING_MODEL: 'newer-embedding' }) });

@@ -1,4 +1,4 @@
-// Searches that are refused, each with its fault by name.
+// Invalid searches: each error names its field.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { axis, store } from '../lib/searches.mjs';
@@ -45,7 +45,7 @@ const FIELDS = {
   'several faults': [{ k: 0, mode: 'x', ticker: '' }, ['k: out_of_range', 'mode: not_a_choice', 'ticker: too_short']],
 };
 for (const [name, [body, expected]] of Object.entries(FIELDS))
-  test(`${name} is refused`, async () => {
+  test(`${name} is rejected`, async () => {
     assert.deepEqual(faults(await post(body, 422)).toSorted(), expected.toSorted());
   });
 
@@ -58,21 +58,21 @@ const RAW = {
   'a text of 1 MB': [JSON.stringify({ text: 'x'.repeat(1 << 20) }), 413, 'body_too_large'],
 };
 for (const [name, [body, status, code]] of Object.entries(RAW))
-  test(`${name} is refused`, async () => {
+  test(`${name} is rejected`, async () => {
     assert.equal((await post(body, status)).json.code, code);
   });
 
-test('a number beyond a float makes a vector without a finite length', async () => {
+test('a number too large for a float is an invalid vector', async () => {
   assert.deepEqual(faults(await post('{"vector":[1e300,0,0],"model":"three"}', 422)), ['vector: invalid_vector']);
 });
 
-test('a vector is brought to length 1, however long or short it came', async () => {
+test('a vector of any length is normalized', async () => {
   const [short, long] = await Promise.all([[1e-20, 0, 0], [1e18, 0, 0]].map((vector) => post({ vector, model: 'three' }, 200)));
   assert.equal(short.text, long.text);
   assert.equal(short.json.items[0].score, 1);
 });
 
-test('a search of an empty memory finds nothing', async () => {
+test('a search in an empty memory finds nothing', async () => {
   const { json } = await post({ text: 'anything', ticker: 'NONE' }, 200);
   assert.deepEqual(json.items, []);
 });

@@ -1,4 +1,4 @@
-// Who may search, and what they find.
+// Searches by owner and role.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -15,11 +15,11 @@ async function prepare() {
   for (const [name, owner, role] of [['ann', 'ann', 'agent'], ['bob', 'bob', 'agent'], ['reader', 'ann', 'reader'], ['researcher', 'ann', 'researcher']])
     as[name] = (await createKey(s.url, owner, role, name)).key;
   await s.service.stop();
-  s.service = await s.another(); // which knows the keys from the start
+  s.service = await s.another(); // started after the keys were created
   for (const name of Object.keys(as)) as[name] = makeClient(s.service.base).as(as[name]);
 }
 
-test('owners find their own entries only, by words, by meaning and by entry', async () => {
+test('owners find only their own entries, by words, by meaning and by ID', async () => {
   const entry = await store(as.ann, { question: 'Palladium?', answer: 'Scarce.', embedding: [1, 2, 3], embedding_model: 'shared' });
   const other = await store(as.bob, { question: 'Palladium?', answer: 'Plenty.', embedding: [3, 2, 1], embedding_model: 'shared' });
   for (const body of [{ text: 'palladium' }, { text: 'palladium', mode: 'text' }, { vector: [1, 2, 3], model: 'shared' }])
@@ -28,7 +28,7 @@ test('owners find their own entries only, by words, by meaning and by entry', as
   assert.deepEqual(faults(await as.bob.post('/v1/episodic/search', { id: entry.id, as_of: AS_OF }, { status: 422 })), ['id: unknown_reference']);
 });
 
-test('how rare a word is depends on the entries of the owner alone', async () => {
+test("the rarity of a word depends only on the owner's entries", async () => {
   await store(as.ann, { ticker: 'RARE', question: 'Rhodium?' });
   const bytes = async () => (await as.ann.post('/v1/episodic/search', { text: 'rhodium', as_of: AS_OF }, { status: 200 })).text;
   const before = await bytes();
@@ -36,30 +36,30 @@ test('how rare a word is depends on the entries of the owner alone', async () =>
   assert.equal(await bytes(), before);
 });
 
-test('the dimensions of another owner are no reason to refuse', async () => {
+test("dimensions of another owner's vectors do not fail a search", async () => {
   await store(as.bob, { embedding: [1, 2], embedding_model: 'of-bob' });
   await search(as.ann, { vector: [1, 2, 3], model: 'of-bob', as_of: AS_OF });
   assert.deepEqual(faults(await as.bob.post('/v1/episodic/search', { vector: [1, 2, 3], model: 'of-bob', as_of: AS_OF }, { status: 422 })), ['vector: invalid_vector']);
 });
 
-test('a reader may search, and have it recorded', async () => {
+test('a reader may search and record the search', async () => {
   const { retrieval_id } = await search(as.reader, { text: 'anything', record: true });
   const [row] = await s.query('select owner from daybook.memory_retrievals where id = $1', [retrieval_id]);
   assert.equal(row.owner, 'ann');
 });
 
-test('without a key nothing is searched', async () => {
+test('without a key a search is 401', async () => {
   await makeClient(s.service.base).post('/v1/episodic/search', { text: 'a' }, { status: 401 });
 });
 
-test('the state of the embeddings is for every reader, the rebuild for agents', async () => {
+test('a reader may read the state of the embeddings, only an agent may rebuild them', async () => {
   assert.equal((await as.reader.get('/v1/embeddings', { status: 200 })).json.pending, 0);
   for (const client of [as.reader, as.researcher]) await client.post('/v1/embeddings/rebuild', {}, { status: 403 });
   const { text } = await as.ann.post('/v1/embeddings/rebuild', {}, { status: 200 });
   assert.deepEqual(JSON.parse(text), { done: true, embedded: 0, refused: 0, remaining: 0 });
 });
 
-test('the embeddings of an owner are those of its own entries', async () => {
+test('the state of the embeddings counts only the entries of the owner', async () => {
   const [ann, bob] = await Promise.all([as.ann, as.bob].map(async (client) => (await client.get('/v1/embeddings', { status: 200 })).json));
   assert.ok(!ann.spaces.some(({ model }) => model === 'of-bob'));
   assert.deepEqual(bob.spaces.filter(({ model }) => model !== bob.model), [{ model: 'of-bob', dim: 2, entries: 1 }, { model: 'shared', dim: 3, entries: 1 }]);

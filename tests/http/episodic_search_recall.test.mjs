@@ -1,11 +1,11 @@
-// What the index finds, against every vector compared here: searches of thousands of entries lose next to nothing, whatever the filter.
+// Recall of the vector index: searches in thousands of entries, with any filter, against a comparison of every vector.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fillVectors, queryVectors } from '../../bench/lib/vectors.mjs';
 import { search, store } from '../lib/searches.mjs';
 import { suite } from '../lib/suite.mjs';
 
-const COUNT = 10_400; // half of them are more than are compared one by one
+const COUNT = 10_400; // even half of these exceed the limit for an exact search
 const DIM = 96;
 const K = 5;
 const s = suite({ prepare });
@@ -30,7 +30,7 @@ async function prepare() {
 
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 
-/** The ids of the `K` nearest among the rows that pass. */
+/** The IDs of the `K` nearest rows that pass the filter. */
 const truth = (vector, passes) =>
   rows
     .filter(passes)
@@ -39,7 +39,7 @@ const truth = (vector, passes) =>
     .slice(0, K)
     .map(([id]) => id);
 
-/** The share of the nearest that searches with a filter find, and how many of them compared everything. */
+/** The share of the nearest entries that searches with a filter find, and how many searches were exact. */
 async function recall(t, filterOf, passesOf) {
   let found = 0;
   let wanted = 0;
@@ -52,17 +52,17 @@ async function recall(t, filterOf, passesOf) {
     wanted += want.length;
     exact += answer.exact ? 1 : 0;
   }
-  t.diagnostic(`recall@${K} ${(found / wanted).toFixed(3)}, ${exact} of ${queries.length} searches compared everything`);
+  t.diagnostic(`recall@${K} ${(found / wanted).toFixed(3)}, ${exact} of ${queries.length} searches were exact`);
   return { recall: found / wanted, exact };
 }
 
-test('without a filter the index is used, and finds at least 97 of 100', async (t) => {
+test('without a filter the index finds at least 97 % of the nearest entries', async (t) => {
   const { recall: share, exact } = await recall(t, () => ({}), () => () => true);
   assert.ok(share >= 0.97, share);
   assert.equal(exact, 0);
 });
 
-test('a filter of 1 in 20 or 1 in 200 has everything compared, and nothing is lost', async (t) => {
+test('with a filter of 1 in 20 or 1 in 200 every match is compared, and nothing is missed', async (t) => {
   for (const [filterOf, passesOf] of [
     [(_, i) => ({ ticker: `T${i % 20}` }), (_, i) => (row) => row.ticker === `T${i % 20}`],
     [(_, i) => ({ task_type: `U${i % 60}` }), (_, i) => (row) => row.task_type === `U${i % 60}`],
@@ -71,37 +71,37 @@ test('a filter of 1 in 20 or 1 in 200 has everything compared, and nothing is lo
     [(c) => ({ regime: { industry: (c + 1) % 200 }, regime_only: true }), (c) => (row) => row.regime_tag.industry === (c + 1) % 200],
   ]) {
     const { recall: share, exact } = await recall(t, filterOf, passesOf);
-    assert.ok(share >= 0.99, share); // halves may swap two that are as near
+    assert.ok(share >= 0.99, share); // 16-bit numbers may swap two that are equally near
     assert.equal(exact, queries.length);
   }
 });
 
-const SINCE = '2026-01-01T01:00:00Z'; // 6,800 of them are later
-test('a filter that leaves more than are compared one by one loses next to nothing by the index', async (t) => {
+const SINCE = '2026-01-01T01:00:00Z'; // 6,800 entries are later
+test('with a filter that matches too many entries to compare, the index misses almost nothing', async (t) => {
   const { recall: share, exact } = await recall(t, () => ({ since: SINCE }), () => (row) => row.created_at >= new Date(SINCE));
   assert.ok(share >= 0.95, share);
   assert.equal(exact, 0);
 });
 
-test('nor does one that none of the neighbours passes', async (t) => {
+test('a filter that excludes all near neighbours still finds the nearest matches', async (t) => {
   const { recall: share } = await recall(t, (c) => ({ regime: { half: (c + 1) % 2 }, regime_only: true }), (c) => (row) => row.regime_tag.half === (c + 1) % 2);
   assert.ok(share >= 0.95, share);
 });
 
-test('nor does an instant that most entries are later than', async (t) => {
-  const as_of = '2026-01-01T01:25:00Z'; // 5,101 of them are known by then
+test('an as_of before most entries still finds the nearest known ones', async (t) => {
+  const as_of = '2026-01-01T01:25:00Z'; // 5,101 entries are known by then
   const { recall: share } = await recall(t, () => ({ as_of }), () => (row) => row.created_at <= new Date(as_of));
   assert.ok(share >= 0.95, share);
 });
 
-test('few entries of a model among many of another are all found', async () => {
+test('a few entries of one model among many of another are all found', async () => {
   for (let i = 0; i < 7; i++) await store(s.api, { embedding: queries[i].vector, embedding_model: 'rare-model' });
   const { items, exact } = await search(s.api, { vector: queries[3].vector, model: 'rare-model', k: 100 });
   assert.equal(items.length, 7);
   assert.equal(exact, true);
 });
 
-test('when the index comes to too few that pass, all are compared after all', async () => {
+test('if the index finds too few matches, all are compared', async () => {
   const vector = queries[0].vector;
   await s.query(
     `with made as (
@@ -115,6 +115,6 @@ test('when the index comes to too few that pass, all are compared after all', as
   );
   const { items, exact } = await search(s.api, { vector, model: 'far', mode: 'vector', k: 100 });
   assert.equal(items.length, 100);
-  assert.ok(items[0].score < -0.9, 'opposite to the query, behind everything else');
+  assert.ok(items[0].score < -0.9, 'opposite to the query, so last in the index');
   assert.equal(exact, true);
 });

@@ -1,4 +1,4 @@
-// Whether searches find what they are for: finance memories, and questions about them in other words.
+// Search quality: finance memories, and questions about them in other words.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { suite } from '../lib/suite.mjs';
 const lines = (name) => readFileSync(join(TESTS, 'data/retrieval', name), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
 const memories = lines('memories.jsonl');
 const queries = lines('queries.jsonl');
-const names = new Map(); // of the stored ids
+const names = new Map(); // by stored ID
 const s = suite({
   prepare: async () => {
     const { lines: stored } = await postEpisodes(s.api, memories.map(({ id, ...entry }) => ({ ...entry, created_at: '2026-06-01T00:00:00Z' })));
@@ -19,7 +19,7 @@ const s = suite({
   },
 });
 
-/** Of each query the place of the first relevant memory among the first ten, 0 where there is none. */
+/** For each query the rank of the first relevant memory among the first ten, or 0. */
 async function placesOf(mode) {
   const places = [];
   for (const { query, relevant } of queries) {
@@ -29,18 +29,18 @@ async function placesOf(mode) {
   return places;
 }
 
-/** The share that has it among the first five, and the mean of one over the place. */
+/** The share of queries with a relevant memory among the first five, and the mean reciprocal rank. */
 const judge = (places) => ({
   recall: places.filter((place) => place >= 1 && place <= 5).length / places.length,
   mrr: places.reduce((sum, place) => sum + (place && 1 / place), 0) / places.length,
 });
 
-test('there are enough of both, and questions that share no word with what they are about', () => {
+test('the data has enough memories and queries, also queries that share no word with their memory', () => {
   assert.ok(memories.length >= 100 && queries.length >= 60);
   assert.ok(queries.filter((x) => x.shares_no_word).length >= 20);
 });
 
-test('a hybrid search finds more than words or meaning alone, and paraphrases that share no word', async (t) => {
+test('a hybrid search finds more than words or meaning alone, also paraphrases that share no word', async (t) => {
   const results = {};
   for (const mode of ['hybrid', 'vector', 'text']) {
     const places = await placesOf(mode);

@@ -8,7 +8,7 @@ import { suite } from '../lib/suite.mjs';
 const s = suite({ args: ['--max-body-bytes', '20000', '--max-json-depth', '8'] });
 
 afterEach(async () => {
-  assert.deepEqual((await s.api.get('/v1/lessons', { status: 200 })).json.items, [], 'a refused request stored something');
+  assert.deepEqual((await s.api.get('/v1/lessons', { status: 200 })).json.items, [], 'a rejected request stored something');
 });
 
 const good = newLesson();
@@ -46,7 +46,7 @@ test('NaN and Infinity are invalid_json', async () => {
     await refused(goodText.replace('}', `,"at":${value}}`), 400, 'invalid_json');
 });
 
-test('a lone surrogate is refused', async () => {
+test('a lone surrogate is rejected', async () => {
   for (const escape of ['\\ud800', '\\udc00', '\\ud800a']) {
     const answer = await post(goodText.replace('Case', escape), { status: 400 });
     assert.ok(['invalid_json', 'invalid_utf8'].includes(answer.json.code), answer.json.code);

@@ -99,7 +99,7 @@ test('the text fits every token budget, and the newest lessons come first', asyn
     assert.deepEqual(cut.lesson_ids, whole.lesson_ids.slice(40 - cut.count));
     if (cut.count) assert.equal(cut.text, render(Array.from({ length: cut.count }, (_, i) => `Number ${41 - cut.count + i}`)));
   }
-  assert.equal(last, 40, 'what fits exactly is taken');
+  assert.equal(last, 40, 'a text that fits exactly is included');
 });
 
 test('the estimate grows with the text and is at least one token per ten characters', async () => {

@@ -149,7 +149,7 @@ test('too many requests in flight are 503 overloaded, and health checks still re
       const refused = await until(async () => {
         const answer = await api.get('/v1/lessons');
         return answer.status === 503 && answer;
-      }, 'a request too many is refused');
+      }, 'a request over the limit is refused');
       assert.equal(refused.json.code, 'overloaded');
       assert.ok(Number(refused.headers['retry-after']) >= 1);
       await Promise.all(stuck);
@@ -170,7 +170,7 @@ test('a slow statement does not delay fast ones', async () => {
       await until(async () => (await waiting()) > 0, 'the statement waits');
       await eventually(Promise.all(Array.from({ length: 20 }, () => api.get(`/v1/lessons/${id}`, { status: 200 }))), 'reads go on');
       await eventually(create(api), 'writes go on');
-      assert.ok(!retired, 'all of that was answered while the statement waited');
+      assert.ok(!retired, 'all of that was served while the statement waited');
     } finally {
       await holder.query('ROLLBACK');
       await holder.end();

@@ -77,7 +77,7 @@ test('requests are counted by route and status, summed over all loops', async ()
   await until(async () => {
     const now = await metrics();
     return wanted.every(([method, route, status, n]) => counted(now, method, route, status) - counted(before, method, route, status) === n);
-  }, 'the counters show what was asked');
+  }, 'the counters include the requests');
 });
 
 test('an unknown path adds no time series', async () => {

@@ -78,7 +78,7 @@ test('with two hundred model calls in flight other requests are served, and a st
   const service = await s.another({ env: { ...env, DAYBOOK_STOP_TIMEOUT_MS: '200' } });
   const api = makeClient(service.base);
   const open = Array.from({ length: 200 }, () => step(api, { check: false }).catch(({ code }) => ({ code })));
-  await until(() => models.model.hanging === 200, 'all of them are asked');
+  await until(() => models.model.hanging === 200, 'all calls are in flight');
   for (let i = 0; i < 20; i++) {
     await api.post('/v1/episodic', { ticker: 'OTHER', task_type: 'tone', question: `q ${i}`, answer: 'a' }, { status: 201 });
     await api.get('/v1/episodic?limit=1', { status: 200 });
@@ -86,7 +86,7 @@ test('with two hundred model calls in flight other requests are served, and a st
   assert.equal(models.model.hanging, 200);
   await service.stop();
   for (const { status: code, code: failed } of await Promise.all(open)) assert.ok(code === 503 || failed === 'ECONNRESET', `${code} ${failed}`);
-  await until(() => models.model.hanging === 0, 'the questions are broken off');
+  await until(() => models.model.hanging === 0, 'the calls are aborted');
   api.close();
 });
 

@@ -22,7 +22,7 @@ async function prepare() {
 const path = (query = {}) => `/v1/deployments/${id}/context?${new URLSearchParams(query)}`;
 const context = async (query, options) => (await s.api.get(path(query), { status: 200, ...options })).json;
 
-test('it is the last section, and the facts are those of the recall', async () => {
+test('similar situations are the last section of the context, with the facts of a recall', async () => {
   const plain = await context();
   assert.equal(plain.recall, null);
   const { markdown, tokens, recall: found, ...rest } = await context({ recall: TEXT });
@@ -36,14 +36,14 @@ test('it is the last section, and the facts are those of the recall', async () =
   assert.deepEqual(rest, others);
 });
 
-test('as text too, with an ETag that answers 304', async () => {
+test('the text form has the section too, with an ETag that yields 304', async () => {
   const headers = { accept: 'text/markdown' };
   const { text, headers: got } = await s.api.get(path({ recall: TEXT }), { status: 200, headers });
   assert.match(text, /\n\n## Similar past situations\nSignal, not strategy: /);
   await s.api.get(path({ recall: TEXT }), { status: 304, headers: { ...headers, 'if-none-match': got.etag } });
 });
 
-test('it goes first when the budget is short, and the others stay as they are without it', async () => {
+test('a short budget drops the section first and leaves the others unchanged', async () => {
   const full = await context({ recall: TEXT });
   let shown = full.recall.shown;
   for (let max_tokens = full.tokens + 1; max_tokens > 1; max_tokens -= 7) {
@@ -57,30 +57,30 @@ test('it goes first when the budget is short, and the others stay as they are wi
   assert.equal(shown, 0);
 });
 
-test('it respects as_of', async () => {
+test('the section respects as_of', async () => {
   const at = async (as_of) => (await context({ recall: TEXT, as_of })).recall.items.length;
   assert.deepEqual([await at(hour(0.5)), await at(hour(1)), await at(hour(3))], [0, 1, 2]);
 });
 
-test('it stands alone where there is nothing else to show', async () => {
+test('the section is shown alone if there is nothing else', async () => {
   const { skill_id, version } = await putVersion(s.api, { memory: { recent_trades_k: 0 } });
   const { id: other } = await deploy(s.api, { skill_id, version, mode: 'sim' });
   await postTrades(s.api, other, [{ reason: 'breakout', percent: 1 }]);
-  const as_of = hour(48); // on a day on which nothing has happened
+  const as_of = hour(48); // a day without any activity
   const own = await recall(s.api, other, { text: 'breakout', as_of });
   const { markdown, tokens } = (await s.api.get(`/v1/deployments/${other}/context?recall=breakout&as_of=${as_of}`, { status: 200 })).json;
   assert.deepEqual([markdown, tokens], [own.markdown, own.tokens]);
   assert.match(markdown, /^## Similar/);
 });
 
-test('a version whose memory is disabled recalls nothing', async () => {
+test('with memory disabled nothing is recalled', async () => {
   const { skill_id, version } = await putVersion(s.api, { memory: { enabled: false } });
   const { id: off } = await deploy(s.api, { skill_id, version, mode: 'sim' });
   const { enabled, recall: found, markdown } = (await s.api.get(`/v1/deployments/${off}/context?recall=breakout`, { status: 200 })).json;
   assert.deepEqual({ enabled, found, markdown }, { enabled: false, found: null, markdown: '' });
 });
 
-test('an unknown deployment is 404, and a text that is none is refused', async () => {
+test('an unknown deployment is 404, and an invalid recall text is rejected', async () => {
   await s.api.get(`/v1/deployments/${UNKNOWN_ID}/context?recall=a`, { status: 404 });
   assert.deepEqual(faults(await s.api.get(path({ recall: '' }), { status: 422 })), ['recall: too_short']);
   assert.deepEqual(faults(await s.api.get(path({ recall: 'x'.repeat(2001) }), { status: 422 })), ['recall: too_long']);

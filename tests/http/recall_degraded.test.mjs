@@ -1,4 +1,4 @@
-// Recalling while an embedding endpoint is configured: recalls alone have it asked, and when it is away words are compared.
+// Recall with an embedding endpoint: only recalls cause calls to it, and while it is down words are compared.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -12,28 +12,28 @@ const models = await startModelServer({ dimension: 32, synonyms: { surge: 'break
 const s = suite({ env: models.embeddingEnv(), args: ['--loops', '1'] });
 after(() => models.close());
 
-const away = () => models.embeddings.always(status(401)); // a refusal is not repeated, so that it is quick
+const endpointDown = () => models.embeddings.always(status(401)); // 401 is not retried, so the tests are fast
 const TRADES = [
   { symbol: 'BTC', reason: 'volume breakout', percent: 1 },
   { symbol: 'ETH', reason: 'funding extreme', percent: -1 },
 ];
 
-/** A simulation with the trades. */
+/** Creates a deployment with the given trades. */
 async function traded() {
   const { id } = await deploy(s.api, { mode: 'sim' });
   await postTrades(s.api, id, TRADES);
   return id;
 }
 
-/** The endpoint works, and is asked again. */
+/** Brings the endpoint back and waits until the service calls it again. */
 async function back(id) {
   models.embeddings.reset();
-  await until(async () => (await recall(s.api, id, { text: 'anything' })).degraded === null, 'the endpoint is asked again');
+  await until(async () => (await recall(s.api, id, { text: 'anything' })).degraded === null, 'the endpoint is called again');
 }
 
 const inputs = () => models.embeddings.requests.flatMap(({ body }) => body.input);
 
-test('ticks never ask the endpoint; a recall does, for its question, and in the background for the situations that it left out', async () => {
+test('ticks never call the endpoint; a recall does, for its query and, in the background, for the situations it left out', async () => {
   models.embeddings.reset();
   const id = await traded();
   assert.equal(models.embeddings.requests.length, 0);
@@ -41,10 +41,10 @@ test('ticks never ask the endpoint; a recall does, for its question, and in the 
   assert.deepEqual([first.compared, first.pending], [0, 2]);
   const { items, model, pending } = await recallAll(s.api, id, { text: 'volume surge' });
   assert.deepEqual([items[0].symbol, model, pending], ['BTC', 'test-embedding', 0]);
-  assert.equal(inputs().filter((text) => text !== 'volume surge').length, 2, 'each situation once');
+  assert.equal(inputs().filter((text) => text !== 'volume surge').length, 2, 'each situation is embedded once');
 });
 
-test('a bulk leaves them waiting, and a recall has those of its deployment embedded, no others', async () => {
+test('situations of a bulk upload stay pending until a recall of their deployment', async () => {
   models.embeddings.reset();
   const many = Array.from({ length: 36 }, (_, i) => ({ from: i / 10, hours: 0.05, reason: `breakout ${i}` }));
   const [{ id }, { id: other }] = [await deploy(s.api, { mode: 'sim' }), await deploy(s.api, { mode: 'sim' })];
@@ -56,32 +56,32 @@ test('a bulk leaves them waiting, and a recall has those of its deployment embed
   assert.equal(n, 36);
 });
 
-test('with backfill all, the endpoint is asked for situations without a recall', async () => {
+test('with --backfill all, situations are embedded without a recall', async () => {
   const service = await s.another({ env: models.embeddingEnv({ DAYBOOK_BACKFILL: 'all' }) });
   await until(async () => (await s.query('select count(*)::int as n from daybook.situations where vector is null'))[0].n === 0, 'all are embedded');
   await service.stop();
 });
 
-test('while it is away words are compared, and it is said; what waits is filled when it is back', async () => {
+test('while the endpoint is down words are compared, and the response says so; pending situations are embedded once it is back', async () => {
   const id = await traded();
-  away();
+  endpointDown();
   const { degraded, model, pending, items, effective_sample_size, markdown } = await recall(s.api, id, { text: 'a volume breakout again' });
   assert.deepEqual({ degraded, model, pending }, { degraded: 'embedder_unavailable', model: null, pending: 2 });
   assert.deepEqual(items.map(({ symbol, similarity }) => [symbol, similarity]), [['BTC', 1]]);
   assert.equal(effective_sample_size, 1);
   assert.match(markdown, /^## Similar past situations\n/);
   assert.deepEqual((await recall(s.api, id, { text: 'an unrelated sandwich' })).items, []);
-  assert.deepEqual((await recall(s.api, id, { text: 'of the' })).items, [], 'words that say nothing find nothing');
+  assert.deepEqual((await recall(s.api, id, { text: 'of the' })).items, [], 'stop words find nothing');
   await back(id);
   const again = await recallAll(s.api, id, { text: 'volume surge' });
   assert.deepEqual([again.degraded, again.pending, again.compared], [null, 0, 2]);
 });
 
-test('the share of words has the floor too, and respects filters and as_of', async () => {
+test('matching by words respects min_similarity, filters and as_of', async () => {
   const id = await traded();
-  away();
+  endpointDown();
   const found = async (body) => (await recall(s.api, id, { text: 'volume breakout or extreme wind', ...body })).items.map(({ symbol, similarity }) => [symbol, similarity]);
-  assert.deepEqual(await found({}), [['BTC', 0.5]], 'two of four words, and one of four');
+  assert.deepEqual(await found({}), [['BTC', 0.5]], 'BTC has two of four words; the other has only one');
   assert.deepEqual(await found({ min_similarity: 0.2 }), [['BTC', 0.5], ['ETH', 0.25]]);
   assert.deepEqual(await found({ min_similarity: 0.2, symbol: 'ETH' }), [['ETH', 0.25]]);
   assert.deepEqual(await found({ min_similarity: 0.2, scope: 'skill' }), [['BTC', 0.5], ['ETH', 0.25]]);
@@ -89,7 +89,7 @@ test('the share of words has the floor too, and respects filters and as_of', asy
   await back(id);
 });
 
-test('when the model of the configuration changes, what it finds is what was rebuilt', async () => {
+test('after a change of model, a recall finds only rebuilt situations', async () => {
   const id = await traded();
   await back(id);
   await recallAll(s.api, id, { text: 'anything' });

@@ -1,4 +1,4 @@
-// Who may recall, and whose situations they find.
+// Recall by owner and role.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -15,7 +15,7 @@ const ALL = { text: 'breakout', min_similarity: 0, k: 50, scope: 'skill' };
 async function prepare() {
   for (const [name, owner, role] of [['ann', 'ann', 'agent'], ['bob', 'bob', 'agent'], ['reader', 'ann', 'reader']]) as[name] = (await createKey(s.url, owner, role, name)).key;
   await s.service.stop();
-  s.service = await s.another(); // which knows the keys from the start
+  s.service = await s.another(); // started after the keys were created
   for (const name of Object.keys(as)) as[name] = makeClient(s.service.base).as(as[name]);
   for (const name of ['ann', 'bob']) {
     const { skill_id, version } = await putVersion(as[name], { skill_id: 'same-name' });
@@ -24,7 +24,7 @@ async function prepare() {
   }
 }
 
-test('owners find their own situations only, also in skills of the same name', async () => {
+test('owners find only their own situations, also in skills of the same name', async () => {
   for (const name of ['ann', 'bob']) {
     const { items, compared, pending } = await recall(as[name], ids[name], ALL);
     assert.deepEqual([compared, pending, items.map(({ summary }) => summary.split('Reason: ')[1])], [1, 0, [`breakout of ${name}`]]);
@@ -32,12 +32,12 @@ test('owners find their own situations only, also in skills of the same name', a
   await as.bob.post(`/v1/deployments/${ids.ann}/recall`, ALL, { status: 404 });
 });
 
-test('a reader may recall; without a key nobody may', async () => {
+test('a reader may recall; without a key it is 401', async () => {
   assert.equal((await recall(as.reader, ids.ann, ALL)).items.length, 1);
   await makeClient(s.service.base).post(`/v1/deployments/${ids.ann}/recall`, ALL, { status: 401 });
 });
 
-test('the vectors of one owner are counted and rebuilt for that one alone', async () => {
+test('vectors are counted and rebuilt for one owner only', async () => {
   await s.query("update daybook.situations set model = 'former', dim = 1, vector = '[1]'");
   const state = async (name) => (await as[name].get('/v1/embeddings', { status: 200 })).json.situations;
   const { text } = await as.ann.post('/v1/embeddings/rebuild', {}, { status: 200 });

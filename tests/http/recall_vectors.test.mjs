@@ -1,4 +1,4 @@
-// When situations get their vectors: in the background, or by a rebuild; never before a tick is answered, and never inside a read.
+// Vectors of situations are made in the background or by a rebuild, never before a tick is answered and never by a read.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -11,13 +11,13 @@ import { suite } from '../lib/suite.mjs';
 const s = suite();
 const ALL = { text: 'a breakout', min_similarity: 0, k: 50 };
 const sim = async () => (await deploy(s.api, { mode: 'sim' })).id;
-const waiting = async (id) => (await s.query('select count(*)::int as n from daybook.situations where deployment_id = $1 and vector is null', [id]))[0].n;
+const pendingOf = async (id) => (await s.query('select count(*)::int as n from daybook.situations where deployment_id = $1 and vector is null', [id]))[0].n;
 const state = async () => (await s.api.get('/v1/embeddings', { status: 200 })).json.situations;
 const rebuild = async (body = {}) =>
   (await s.api.post('/v1/embeddings/rebuild', body, { status: 200 })).text.split('\n').filter(Boolean).map((line) => JSON.parse(line));
 const many = (count) => Array.from({ length: count }, (_, i) => ({ from: i / 10, hours: 0.05, reason: `breakout ${i}` }));
 
-/** What `use` does with a service that makes no vectors in the background. */
+/** Runs `use` with a service that makes no vectors in the background. */
 async function quietly(use) {
   const service = await s.another({ env: { DAYBOOK_BACKFILL: 'off' } });
   const api = makeClient(service.base);
@@ -29,7 +29,7 @@ async function quietly(use) {
   }
 }
 
-/** A simulation of so many trades, posted in one body. */
+/** Creates a deployment with that many trades, posted in one body. */
 async function postedAtOnce(api, count) {
   const { id } = await deploy(api, { mode: 'sim' });
   await postTradesAtOnce(api, id, many(count));
@@ -37,10 +37,10 @@ async function postedAtOnce(api, count) {
 }
 const clear = () => s.query('delete from daybook.deployments');
 
-test('a tick that opened something is answered, and its situation is embedded in the background', async () => {
+test('the situation of a new trade is embedded in the background', async () => {
   const id = await sim();
   await postTrades(s.api, id, [{ reason: 'breakout' }]);
-  await until(async () => (await waiting(id)) === 0, 'it has its vector');
+  await until(async () => (await pendingOf(id)) === 0, 'the situation is embedded');
   const [{ model, dim, dims, length }] = await s.query(
     'select model, dim, daybook.vector_dims(vector) as dims, round(daybook.l2_norm(vector)::numeric, 2)::float8 as length from daybook.situations where deployment_id = $1',
     [id],
@@ -48,15 +48,15 @@ test('a tick that opened something is answered, and its situation is embedded in
   assert.deepEqual([model, dims, length], ['builtin-1', dim, 1]);
 });
 
-test('after a bulk of ticks every situation gets its vector without another request', async () => {
+test('after a bulk upload every situation is embedded without another request', async () => {
   const id = await sim();
   await postTradesAtOnce(s.api, id, many(100));
-  await until(async () => (await waiting(id)) === 0, 'all have their vectors');
+  await until(async () => (await pendingOf(id)) === 0, 'all are embedded');
   const { compared, pending } = await recall(s.api, id, { ...ALL, as_of: hour(0.25) });
   assert.deepEqual([compared, pending], [3, 0]);
 });
 
-test('a recall embeds nothing itself: it says what it left out, in its text too, and is not to be cached', async () => {
+test('a recall makes no vectors itself: it reports what it left out, also in its text, and is not cacheable', async () => {
   const id = await quietly((api) => postedAtOnce(api, 6));
   await quietly(async (api) => {
     for (const body of [ALL, { ...ALL, scope: 'skill' }]) {
@@ -65,11 +65,11 @@ test('a recall embeds nothing itself: it says what it left out, in its text too,
       assert.equal(json.markdown, '## Similar past situations\n(6 past situations are not indexed yet and were left out)\n');
       assert.equal(headers['cache-control'], 'no-store');
     }
-    assert.equal(await waiting(id), 6);
+    assert.equal(await pendingOf(id), 6);
   });
 });
 
-test('a context that had to leave situations out says so, and has no ETag until it is whole', async () => {
+test('a context that left situations out says so, and has no ETag until it is complete', async () => {
   const id = await quietly((api) => postedAtOnce(api, 3));
   const path = `/v1/deployments/${id}/context?recall=breakout`;
   await quietly(async (api) => {
@@ -85,31 +85,31 @@ test('a context that had to leave situations out says so, and has no ETag until 
     return headers.etag && headers;
   }, 'it is whole');
   await s.api.get(path, { status: 304, headers: { 'if-none-match': etag } });
-  assert.equal(await waiting(id), 0);
+  assert.equal(await pendingOf(id), 0);
 });
 
-test('what another service left is embedded when one starts', async () => {
+test('a starting service embeds what another one left pending', async () => {
   const id = await quietly((api) => postedAtOnce(api, 5));
   const service = await s.another();
   try {
-    await until(async () => (await waiting(id)) === 0, 'all have their vectors');
+    await until(async () => (await pendingOf(id)) === 0, 'all are embedded');
   } finally {
     await service.stop();
   }
 });
 
-test('a service that is told to stop in the middle of it ends in order, and the next one goes on', async () => {
+test('a service stopped during the background job exits cleanly, and the next one continues', async () => {
   const id = await quietly((api) => postedAtOnce(api, 300));
   const service = await s.another();
-  await until(async () => (await waiting(id)) < 300, 'it has begun');
+  await until(async () => (await pendingOf(id)) < 300, 'the job has started');
   await service.stop();
   const next = await s.another();
-  await until(async () => (await waiting(id)) === 0, 'all have their vectors');
-  await until(() => /backfill embedded=\d+ refused=0 /.test(next.log), 'the log says how many');
+  await until(async () => (await pendingOf(id)) === 0, 'all are embedded');
+  await until(() => /backfill embedded=\d+ refused=0 /.test(next.log), 'the log has the count');
   await next.stop();
 });
 
-test('requests are answered while it works', async () => {
+test('requests are served while the background job runs', async () => {
   const id = await quietly((api) => postedAtOnce(api, 400));
   const service = await s.another();
   const api = makeClient(service.base);
@@ -119,18 +119,18 @@ test('requests are answered while it works', async () => {
       const { compared, pending } = await recall(api, id, { ...ALL, k: 1 });
       seen.add(compared);
       return pending === 0;
-    }, 'all have their vectors');
+    }, 'all are embedded');
     assert.ok([...seen].some((n) => n > 0 && n < 400), `only ${[...seen]}`);
     const metrics = await metricsOf(api);
     assert.ok(metrics.get('daybook_backfill_embedded_total') >= 400);
-    await until(async () => (await metricsOf(api)).get('daybook_backfill_pending') === 0, 'the gauge follows');
+    await until(async () => (await metricsOf(api)).get('daybook_backfill_pending') === 0, 'the gauge is 0 again');
   } finally {
     api.close();
     await service.stop();
   }
 });
 
-test('a rebuild embeds those that wait, and those of another model', async () => {
+test('a rebuild embeds pending situations and those of another model', async () => {
   await clear();
   const id = await quietly((api) => postedAtOnce(api, 7));
   assert.deepEqual(await state(), { embedded: 0, pending: 7, outdated: 0 });
@@ -150,7 +150,7 @@ test('a rebuild embeds those that wait, and those of another model', async () =>
   assert.deepEqual([after.compared, after.outdated, after.items.length], [7, 0, 7]);
 });
 
-test('a rebuild goes from entries to situations in one request, and max counts both', async () => {
+test('one rebuild embeds entries, then situations, and max counts both', async () => {
   await clear();
   await quietly((api) => postedAtOnce(api, 3));
   await s.api.post('/v1/episodic', { ticker: 'A', task_type: 't', question: 'q?', answer: 'a', created_at: '2026-01-01T00:00:00Z' }, { status: 201 });

@@ -170,7 +170,7 @@ test('as_of: only trades closed by then count; an instant before the active note
   const past = await reflect(s.api, id, { as_of: entryOf(3) });
   assert.deepEqual([past.outcome, past.as_of, past.trades_considered, past.window_end], ['ran', entryOf(3), 3, exitOf(2)]);
   const [{ since }] = await s.query('SELECT closed_since_reflection::int AS since FROM daybook.agent_state WHERE deployment_id = $1', [id]);
-  assert.equal(since, 5, 'the trades after it wait for the next one');
+  assert.equal(since, 5, 'later trades are left to the next one');
   const before = await reflectionsOf(s.query);
   const early = await s.api.post(reflectPath(id), { as_of: exitOf(2), force: true }, { status: 409 });
   assert.equal(early.json.code, 'time_order');

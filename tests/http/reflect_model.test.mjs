@@ -60,7 +60,7 @@ for (const [wire, path] of [
     assert.deepEqual(said(answer), ['ran', null]);
     assert.deepEqual([answer.model_used, answer.input_tokens, answer.output_tokens, answer.cost_usd], ['test-model-2026', 1234, 567, 0.012207]);
     const { note } = answer;
-    assert.equal(note.lessons_text, text, 'what stands before the first heading is no part of it');
+    assert.equal(note.lessons_text, text, 'text before the first heading is dropped');
     assert.equal(note.content_hash, hashOf(text.replaceAll(/\s+/g, ' ').trim()));
     assert.deepEqual([note.model_used, note.input_tokens, note.output_tokens, note.cost_usd], ['test-model-2026', 1234, 567, 0.012207]);
     assert.equal(models.model.requests.length, 1);
@@ -71,8 +71,8 @@ for (const [wire, path] of [
     models.model.next(say(noteText()));
     assert.equal((await reflect(api, id)).note.previous_id, note.id);
     const [[first], [second, user]] = models.model.requests.map(textsOf);
-    assert.equal(second, first, 'the same instructions, so that a cache of prompts holds them');
-    assert.ok(user.includes('large entries lost $7 (n=1)'), 'the note before is shown');
+    assert.equal(second, first, 'the same instructions, so prompt caches work');
+    assert.ok(user.includes('large entries lost $7 (n=1)'), 'the previous note is included');
   });
 
   test(`${wire}: an invalid answer is rejected with the reason, and the previous note stays active`, async () => {
@@ -165,7 +165,7 @@ for (const [wire, path] of [
     for (const passing of [status(500), status(429)]) {
       models.model.reset();
       models.model.next(passing, say(noteText({ sizing: ['after a failure (n=3)'] })));
-      assert.equal((await reflect(api, id, { force: true })).outcome, 'ran', 'what passes is asked again');
+      assert.equal((await reflect(api, id, { force: true })).outcome, 'ran', 'a transient failure is retried');
       assert.equal(models.model.requests.length, 2);
     }
   });
@@ -210,7 +210,7 @@ for (const [wire, path] of [
     await reflect(api, id);
     const [system, user] = textsOf(models.model.requests[0]);
     assert.ok(!system.includes('DOGE'));
-    assert.ok(user.includes('DOGE'), 'it is told, as data');
+    assert.ok(user.includes('DOGE'), 'the reason is included as data');
     const tags = user.match(/<\/?[a-z_]+>/g);
     const open = [];
     for (const tag of tags) {
@@ -218,11 +218,11 @@ for (const [wire, path] of [
       else assert.equal(tag.slice(2, -1), open.pop(), 'each block is closed by its own tag');
       assert.ok(open.length <= 1, 'no block inside a block');
     }
-    assert.equal(new Set(tags).size, tags.length, 'each block is there once');
+    assert.equal(new Set(tags).size, tags.length, 'each block occurs once');
     const [, inside] = user.match(/<trades>([^]*)<\/trades>/);
     assert.equal(inside.split('DOGE').length - 1, 3);
     assert.equal(user.split('DOGE').length - 1, 3, 'and nowhere else');
-    assert.ok(!/^(Human|Assistant|System):/m.test(user), 'no line begins as a turn of a dialogue');
+    assert.ok(!/^(Human|Assistant|System):/m.test(user), 'no line looks like a dialogue turn');
   });
 
   test(`${wire}: of two concurrent reflections one runs and the other is 409 reflection_running; afterwards it can run`, async () => {

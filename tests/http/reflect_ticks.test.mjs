@@ -47,7 +47,7 @@ test('a tick that makes a reflection due triggers it, as of the tick', async () 
   assert.deepEqual([reflection.outcome, reflection.as_of, reflection.trades_considered, reflection.model_used], ['ran', exitOf(2), 3, 'builtin']);
   assert.deepEqual((await notesOf(s.query, id)).map((n) => n.id), [reflection.note.id]);
   const kept = (await plain.post(path(id, ''), exit, { status: 200 })).json;
-  assert.deepEqual(kept, { ...closed, replayed: true }, 'without the parameter the answer is what it was');
+  assert.deepEqual(kept, { ...closed, replayed: true }, 'without the parameter the response is unchanged');
 });
 
 test('a replayed tick gets the same response, and its reflection does not run twice', async () => {
@@ -100,7 +100,7 @@ test('daily: a failing model is retried once an hour, not on each tick; with for
   models.model.always(say('not a note'));
   assert.deepEqual(await outcomes(30), [true, 'rejected', 'missing_slot', 1]);
   for (const minutes of [31, 45, 60]) assert.deepEqual(await outcomes(minutes), [true, 'skipped', 'not_due', 1]);
-  assert.deepEqual(await outcomes(89, 59), [true, 'skipped', 'not_due', 1], 'another day begins, the hour has not passed');
+  assert.deepEqual(await outcomes(89, 59), [true, 'skipped', 'not_due', 1], 'a new day, but less than an hour later');
   const { reason, detail } = await reflect(s.api, id);
   assert.deepEqual([reason, detail], ['not_due', `the attempt at ${at(30)} failed; the next one is due an hour later`]);
   assert.equal((await reflect(s.api, id, { dry_run: true })).due, false);
@@ -167,7 +167,7 @@ test('the same Idempotency-Key replays the tick and its reflection', async () =>
   const again = await s.api.post(path(id), exit, { status: 200, headers });
   assert.equal(first.json.reflection.outcome, 'ran');
   assert.deepEqual([again.text, again.headers['idempotency-replayed'], models.model.requests.length], [first.text, 'true', 1]);
-  assert.equal((await s.api.post(path(id, ''), exit, { status: 409, headers })).json.code, 'idempotency_conflict', 'it is another request');
+  assert.equal((await s.api.post(path(id, ''), exit, { status: 409, headers })).json.code, 'idempotency_conflict', 'a different request');
 });
 
 test('a reflection without an outcome is not stored for the Idempotency-Key: the same request reflects', async () => {
@@ -292,7 +292,7 @@ test("a deployment without its own note uses its skill's; with memory disabled i
   await addShared(blind.skill_id, entryOf(0));
   assert.equal(await stamped(blind.id, 3), null);
   await reflect(plain, blind.id);
-  assert.equal(await stamped(blind.id, 4), null, 'it is shown no lessons, so it has none');
+  assert.equal(await stamped(blind.id, 4), null, 'its memory is disabled');
 });
 
 test('each tick of a bulk body gets its own lessons hash', async () => {

@@ -66,7 +66,7 @@ test('a note is returned in full, with its changes against the previous one', as
   });
   const { previous_id, status, superseded_at, cost_usd, diff } = await get(first);
   assert.deepEqual({ previous_id, status, superseded_at, cost_usd }, { previous_id: null, status: 'superseded', superseded_at: at(20), cost_usd: null });
-  assert.deepEqual(diff.sizing, { added: ['Small wins (n=20).', 'Large loses (n=21).'], removed: [], kept: 0 }, 'without one before it all is new');
+  assert.deepEqual(diff.sizing, { added: ['Small wins (n=20).', 'Large loses (n=21).'], removed: [], kept: 0 }, 'without a previous note everything is added');
 });
 
 test('as_of shows a note as it was then, and no later note', async () => {
@@ -98,7 +98,7 @@ test('the list is newest first, page by page, and filters combine', async () => 
   const { skill_id } = await versionOf(one);
 
   assert.deepEqual(await ids(`?since=${at(100)}&until=${at(201)}`), newest);
-  assert.deepEqual(await ids(`?since=${at(101)}&until=${at(103)}`), [of[2][1], of[1][1]], 'since is in, until is not');
+  assert.deepEqual(await ids(`?since=${at(101)}&until=${at(103)}`), [of[2][1], of[1][1]], 'since is inclusive, until is not');
   assert.deepEqual(await ids(`?deployment_id=${one}`), ofOne);
   assert.deepEqual(await ids(`?skill_id=${skill_id}`), [promoted, ...ofOne]);
   assert.deepEqual(await ids(`?skill_id=${skill_id}&version=1`), [promoted, ...ofOne]);
@@ -129,7 +129,7 @@ test('the list includes the changes on request', async () => {
   const plain = await list(`?deployment_id=${id}`);
   assert.ok(plain.items.every((n) => !('diff' in n)));
   const { items, next_cursor } = await list(`?deployment_id=${id}&diff=true&limit=1`);
-  assert.deepEqual([items[0].previous_id, items[0].diff.sizing], [first, { added: ['Two.'], removed: [], kept: 1 }], 'also where the one before is on the next page');
+  assert.deepEqual([items[0].previous_id, items[0].diff.sizing], [first, { added: ['Two.'], removed: [], kept: 1 }], 'also if the previous note is on the next page');
   assert.ok(next_cursor);
   assert.deepEqual(await list(`?deployment_id=${id}&diff=true`), { items: [await get(plain.items[0].id), await get(first)], next_cursor: null });
 });
@@ -164,12 +164,12 @@ test('a promotion defaults to the current time of the deployment, so the next re
   assert.equal((await promote(own, undefined)).json.generated_at, at(12), 'the last tick of a simulation');
   const live = await rows.deployment({ mode: 'live' });
   const { json } = await promote(await note(live, { generated_at: at(10) }), undefined);
-  assert.match(json.generated_at, /:00Z$/, 'the minute that reads of a live one are for');
+  assert.match(json.generated_at, /:00Z$/, 'the whole minute that live reads use');
   const late = Date.now() - Date.parse(json.generated_at);
   assert.ok(late >= 0 && late < 120_000);
   const ahead = new Date(Date.now() + 86_400_000).toISOString();
   const later = await note(live, { generated_at: ahead });
-  assert.equal(Date.parse((await promote(later, undefined)).json.generated_at), Date.parse(ahead), 'never before what it follows');
+  assert.equal(Date.parse((await promote(later, undefined)).json.generated_at), Date.parse(ahead), 'never before the notes it follows');
 });
 
 test('promoting the note that the skill already has changes nothing', async () => {
@@ -227,7 +227,7 @@ test('concurrent promotions are serialized: each gets a response, and one is act
       const stored = await s.query('select id, status, promoted_from from daybook.reflection_notes where skill_id = $1 and deployment_id is null', [skill_id]);
       assert.equal(stored.filter(({ status }) => status === 'active').length, 1);
       assert.deepEqual(new Map(stored.map((n) => [n.id, n.promoted_from])), new Map(stored.map((n) => [n.id, made.get(n.id)])));
-      assert.equal(stored.length, made.size, 'each that was answered with 201 is there, and no other');
+      assert.equal(stored.length, made.size, 'exactly the promotions answered with 201 are stored');
     }
     assert.ok(made.size >= notes.length);
   } finally {

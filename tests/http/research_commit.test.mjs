@@ -187,7 +187,7 @@ test('if the lesson cannot be stored, neither is the entry', async () => {
   } finally {
     await s.query('DROP TRIGGER refuse ON daybook.lessons');
   }
-  assert.ok((await s.api.post('/v1/research/commit', body, { status: 201, headers })).json.lesson, 'a failure of ours is not kept');
+  assert.ok((await s.api.post('/v1/research/commit', body, { status: 201, headers })).json.lesson, 'a failure of the service is not stored');
 });
 
 test('names with markup yield a lesson that does not break the block', async () => {

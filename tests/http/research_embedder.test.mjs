@@ -41,7 +41,7 @@ test('while the endpoint is down an answer and its lesson are stored without a v
 test('pending entries are embedded once the endpoint is back, without another request', async () => {
   await allEmbedded(s.api);
   assert.equal((await s.api.get(`/v1/episodic/${waiting}`, { status: 200 })).json.embedding_status, 'embedded');
-  await until(async () => (await ask()).degraded === null, 'the endpoint is asked again');
+  await until(async () => (await ask()).degraded === null, 'the endpoint is called again');
 });
 
 test('if no entry has a vector of the model, cases are found by words', async () => {

@@ -136,7 +136,7 @@ test('every reason to rerun is reported with the prior, and nothing is written',
   assert.deepEqual((await ask({ rates: 'cutting', vol: 15e-1, season: true, more: 'x' })).reasons, ['low_confidence']);
   assert.deepEqual((await ask({}, { days_threshold: 1 })).reasons, ['no_prior']);
   assert.deepEqual((await ask({}, { as_of: day(9) })).reasons, ['no_prior']);
-  assert.deepEqual((await ask({}, { as_of: day(25) })).reasons, ['no_prior'], 'fourteen days, unless told');
+  assert.deepEqual((await ask({}, { as_of: day(25) })).reasons, ['no_prior'], 'the default is fourteen days');
   assert.equal(await written(s.query), before);
 });
 
@@ -186,8 +186,8 @@ test('analogous cases are usable answers for other tickers of the same task, nea
   assert.equal((await ask({ k: 0 })).degraded, null);
   const evicted = await s.api.post('/v1/episodic/evict', { policies: ['relevance'], unread_days: 1, ticker: 'NEAR', at: day(12), dry_run: false }, { status: 200 });
   assert.equal(evicted.json.evicted, 1);
-  assert.deepEqual(await ids({}), [middle, far], 'what is in the archive is out of sight');
-  assert.deepEqual(await ids({ as_of: day(11) }), [near, middle, far], 'and was not before');
+  assert.deepEqual(await ids({}), [middle, far], 'archived entries are not used');
+  assert.deepEqual(await ids({ as_of: day(11) }), [near, middle, far], 'but were before their eviction');
   const [{ score }] = (await ask({ question: 'Airline margins and the price of jet fuel?\nAirline margins and the price of jet fuel.' })).analogous;
   assert.ok(score > 0.999, `the same text is at ${score}`);
 });
@@ -240,7 +240,7 @@ test('untrusted text cannot break out of its block', async () => {
   assert.equal(analogous.length, hostile.length);
   assert.equal(lesson_ids.length, hostile.length + 2);
   assert.deepEqual(system.match(/^<.*$/gm), ['<learned_patterns>', '</learned_patterns>', '<analogous_cases>', '</analogous_cases>']);
-  assert.equal(system.match(/[<＜﹤]/g).length, 4, 'no other sign that opens a tag');
+  assert.equal(system.match(/[<＜﹤]/g).length, 4, 'no other opening bracket');
   const lines = block(system, 'analogous_cases').split('\n').slice(1, -1);
   assert.equal(lines.length, 3 * hostile.length);
   for (const [n, line] of lines.entries())

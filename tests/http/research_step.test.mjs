@@ -100,7 +100,7 @@ for (const [wire, path] of [
     assert.equal(askedAt, path);
     const texts = wire === 'anthropic' ? [sent.system[0].text, sent.messages[0].content] : sent.messages.map((m) => m.content);
     assert.deepEqual(texts, [prepared.system, prepared.user]);
-    assert.ok(JSON.stringify(sent).includes('700'), 'the limit of the answer is the caller’s');
+    assert.ok(JSON.stringify(sent).includes('700'), 'the token limit of the caller is used');
   });
 
   test(`${wire}: the answer is stored with the caller's question, in a code fence or not`, async () => {
@@ -242,7 +242,7 @@ test('a slow model delays no other requests, however many wait for it', async ()
     await commit(s.api, { ticker: `BESIDE${i}` });
     assert.equal((await prepare(s.api, { ticker: `BESIDE${i}`, as_of: day(12) })).source, 'cached');
   }
-  assert.equal(models.model.hanging, 12, 'all of that was answered while the model was silent');
+  assert.equal(models.model.hanging, 12, 'all of that was served while the model was silent');
   models.model.release(good());
   for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 201, answer.text);
 });

@@ -50,7 +50,7 @@ test('writing the same version again changes nothing, even under another date', 
   for (const at of [day(1), day(2), undefined]) assert.equal((await put('again', 'v1', { ...FULL, at }, { status: 200 })).text, first.text);
   const spelled = await putVersion(s.api, { skill_id: 'spelled' });
   const { created_at, ...same } = (await put('spelled', 'v1', { ...newVersion(), avoid: [], memory: DEFAULTS }, { status: 200 })).json;
-  assert.deepEqual({ ...same, created_at }, spelled, 'defaults that are spelled out are no change');
+  assert.deepEqual({ ...same, created_at }, spelled, 'explicit defaults are no change');
 });
 
 test('a version without deployments can be replaced; earlier as_of reads still show the old text', async () => {
@@ -65,7 +65,7 @@ test('a version without deployments can be replaced; earlier as_of reads still s
   await s.api.get(`${pathOf('draft', 'v1')}?as_of=2025-12-31T00:00:00Z`, { status: 404 });
   await s.api.get(`/v1/skills/draft/ab${then}`, { status: 200 });
   await put('draft', 'v1', newVersion({ strategy: 'Dated back.', at: day(3) }), { status: 200 });
-  assert.equal((await s.api.get(pathOf('draft', 'v1') + then)).text, first.text, 'what was known stays what it was');
+  assert.equal((await s.api.get(pathOf('draft', 'v1') + then)).text, first.text, 'the earlier state is unchanged');
   await put('draft', 'v1', newVersion({ strategy: 'The last.', at: day(6) }), { status: 200 });
   const strategies = [];
   for (const n of [1, 4, 5, 6]) strategies.push((await s.api.get(`${pathOf('draft', 'v1')}?as_of=${day(n)}`)).json.strategy);

@@ -324,7 +324,7 @@ test('only a new trade gets a regime tag: null without bars, unknown with too fe
   const rows = await rowsOf(s.query, 'trade_history', deployment);
   assert.deepEqual(rows.map((r) => `${r.symbol} ${r.side} ${r.entry_regime_tag}`).sort(), ['DOWN long trend_down_lowvol', 'FEW long unknown', 'NONE long null', 'UP long trend_up_lowvol', 'UP short trend_down_lowvol']);
   assert.equal((await post(s.api, deployment, tickOf(3, [['EMPTY', 'long', '1', '10']], { bars }))).json.open[0].entry_regime_tag, 'unknown');
-  assert.ok(!(await rowsOf(s.query, 'decision_snapshots', deployment)).some((row) => JSON.stringify(row.input).includes('bars')), 'bars are not kept');
+  assert.ok(!(await rowsOf(s.query, 'decision_snapshots', deployment)).some((row) => JSON.stringify(row.input).includes('bars')), 'bars are not stored');
 });
 
 test('fees of a symbol without a trade are reported and charged to no trade', async () => {
@@ -361,7 +361,7 @@ test('a simulated and a live deployment with the same ticks have the same ledger
   const other = await deploy(s.query, { mode: 'sim' });
   await addNote(s.query, other);
   await postAll(other, ticks.with(30, { ...ticks[30], fees: [] }));
-  assert.notEqual(hashOf(await ledgerOf(s.query, other)), hashes[0], 'the hash sees a difference of one fee');
+  assert.notEqual(hashOf(await ledgerOf(s.query, other)), hashes[0], 'one different fee changes the hash');
 });
 
 test('an unknown deployment is 404', async () => {

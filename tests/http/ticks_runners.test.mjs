@@ -104,7 +104,7 @@ test('of ticks computed from the same state one wins, and the others are recompu
     const answers = await releaseTogether(deployment, 2, () => Promise.all(ticks.slice(1).map((tick, n) => apis[n % 2].post(ticksPath(deployment), tick))));
     const kept = [ticks[0], ...ticks.slice(1).filter((_, n) => answers[n].status === 200)];
     for (const answer of answers) if (answer.status !== 200) assert.equal(answer.json.code, 'tick_out_of_order', answer.text);
-    assert.equal(answers.at(-1).status, 200, 'the latest is never refused');
+    assert.equal(answers.at(-1).status, 200, 'the latest is never rejected');
     assert.equal(await ledgerOf(s.query, deployment), await alone(kept));
   }
 });

@@ -54,7 +54,7 @@ function cells(text) {
       i += 2;
     } else assert.equal(text[i++], ',', `in ${JSON.stringify(text.slice(i - 30, i + 5))}`);
   }
-  assert.deepEqual(rows.pop(), [], 'the last line ends');
+  assert.deepEqual(rows.pop(), [], 'the last line ends with a line break');
   return rows;
 }
 

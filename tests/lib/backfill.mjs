@@ -1,4 +1,4 @@
-// Vectors that are made in the background: waiting for them.
+// Waits for the vectors that the service makes in the background.
 import { until } from './processes.mjs';
 
 /** The state of the owner's embeddings. */

@@ -1,11 +1,11 @@
-// Round trips for tests of what is recalled of them.
+// Round trips and recalls for tests.
 import { newTick, position, postTick } from './ledger.mjs';
 import { until } from './processes.mjs';
 
 /** An instant, `hours` after 2026-06-04T10:00:00Z, a Thursday, as the service writes it. */
 export const hour = (hours) => new Date(Date.UTC(2026, 5, 4, 10) + hours * 3_600_000).toISOString().replace('.000', '');
 
-/** The two ticks of a trade of one hour that begins at `hour(from)`: it moves by `percent` of $1,000. */
+/** The two ticks of a trade of $1,000 that starts at `hour(from)` and makes `percent`. */
 export function roundTrip({ from, symbol = 'BTC', side = 'long', reason, percent = 1, exit = 'target reached', bars, leverage, hours = 1 }) {
   const mark = 100 * (1 + (side === 'long' ? percent : -percent) / 100);
   const act = (kind, text) => ({ proposed_action: { kind, symbol, reason: text }, engine: { kind: 'executed' } });
@@ -15,14 +15,14 @@ export function roundTrip({ from, symbol = 'BTC', side = 'long', reason, percent
   ];
 }
 
-/** Posts round trips, two hours apart unless they say when, one tick after the other. */
+/** Posts round trips tick by tick, two hours apart by default. */
 export async function postTrades(api, id, trades) {
   for (const [i, trade] of trades.entries()) for (const { tick_at, ...tick } of roundTrip({ from: 2 * i, ...trade })) await post(api, id, tick_at, tick);
 }
 
 const post = (api, id, tick_at, { portfolio, ...tick }) => postTick(api, id, tick_at, { ...portfolio, ...tick });
 
-/** Posts them in one body; of many, the lines of the answer are not held against the contract, which takes long. */
+/** Posts round trips in one body. Responses for 20 or more are not checked against the contract, which would take long. */
 export async function postTradesAtOnce(api, id, trades) {
   const lines = trades.flatMap((trade, i) => roundTrip({ from: 2 * i, ...trade }));
   const body = lines.map((tick) => JSON.stringify(tick) + '\n').join('');
@@ -32,13 +32,13 @@ export async function postTradesAtOnce(api, id, trades) {
 
 export const recall = async (api, id, body, options) => (await api.post(`/v1/deployments/${id}/recall`, body, { status: 200, ...options })).json;
 
-/** The same when every situation that it is about has its vector. */
+/** Recalls once every situation has its vector. */
 export const recallAll = (api, id, body, options) =>
   until(async () => {
     const found = await recall(api, id, body, options);
     return found.pending === 0 && found;
   }, 'every situation has its vector');
 
-/** The summaries of a deployment, oldest first. */
+/** The stored situations of a deployment, oldest first. */
 export const summaries = async (query, id) =>
   (await query('select summary from daybook.situations where deployment_id = $1 order by entry_tick_at, summary', [id])).map((row) => row.summary);

@@ -100,7 +100,7 @@ START_TEST(each_text_gets_its_vector)
 }
 END_TEST
 
-START_TEST(no_texts_need_no_waiting)
+START_TEST(an_empty_call_does_not_wait)
 {
     static struct asker a;
     open_loop();
@@ -188,6 +188,6 @@ START_TEST(each_loop_has_a_worker_of_its_own)
 }
 END_TEST
 
-UNIT_MAIN("embed_worker", each_text_gets_its_vector, no_texts_need_no_waiting, calls_take_turns,
+UNIT_MAIN("embed_worker", each_text_gets_its_vector, an_empty_call_does_not_wait, calls_take_turns,
           a_call_may_be_cancelled_while_its_texts_are_embedded, closing_ends_waiting_calls,
           each_loop_has_a_worker_of_its_own)

@@ -148,7 +148,7 @@ START_TEST(a_second_start_finds_the_data_of_the_first)
 }
 END_TEST
 
-START_TEST(a_killed_postmaster_comes_back)
+START_TEST(a_killed_postmaster_is_restarted)
 {
     const char *url = NULL;
     fill_folder();
@@ -180,7 +180,7 @@ START_TEST(a_half_created_cluster_is_created_again)
     mkdir(in_folder("cluster.new/base"), 0700);
     fclose(fopen(in_folder("cluster.new/PG_VERSION"), "w"));
     fclose(fopen(in_folder("daybook.lock"), "w"));
-    if (geteuid() == 0) { /* as the user would have left them that root stepped down to */
+    if (geteuid() == 0) { /* as the unprivileged user would have left them */
         chmod(folder, 0777);
         chmod(in_folder("cluster.new"), 0777);
         chmod(in_folder("cluster.new/base"), 0777);
@@ -247,7 +247,7 @@ int main(void)
 {
     static const TTest *const *const tests[] = {
         &a_second_start_finds_the_data_of_the_first,
-        &a_killed_postmaster_comes_back,
+        &a_killed_postmaster_is_restarted,
         &after_a_killed_service_the_next_one_can_start,
         &a_half_created_cluster_is_created_again,
         &long_unusual_and_private_paths_work,

@@ -160,13 +160,13 @@ static void check_refused(const char *expected, const char *body)
     ck_assert_ptr_null(problem.first);
 }
 
-START_TEST(every_broken_body_is_refused_by_its_name)
+START_TEST(each_malformed_body_has_its_error)
 {
     each_line("json/refused.tsv", 150, check_refused);
 }
 END_TEST
 
-START_TEST(the_detail_says_where_and_what_was_expected)
+START_TEST(the_detail_names_the_position_and_what_was_expected)
 {
     static const char *const cases[][2] = {
         { " \r\n\t ", "the body is empty: it must be a JSON object" },
@@ -206,7 +206,7 @@ START_TEST(the_detail_says_where_and_what_was_expected)
 }
 END_TEST
 
-START_TEST(a_nul_byte_is_refused_wherever_it_is)
+START_TEST(a_nul_byte_is_rejected_at_any_position)
 {
     const char good[] = "{\"text\":\"a\"}";
     for (size_t at = 0; at < sizeof good - 1; at++) {
@@ -420,7 +420,7 @@ static const struct field strict[] = {
     END_FIELDS,
 };
 
-START_TEST(a_missing_body_is_refused_where_a_field_is_required)
+START_TEST(a_missing_body_is_rejected_if_a_field_is_required)
 {
     struct outcome_in out = { 0 };
     problem = (struct problem){ .arena = &arena };
@@ -531,7 +531,7 @@ START_TEST(a_misspelled_name_or_choice_gets_a_suggestion)
                      "must be one of live, paper, sim; did you mean \"live\"?");
     ck_assert_str_eq(query_detail("status", "papper"),
                      "must be one of live, paper, sim; did you mean \"paper\"?");
-    /* of another place, or not close */
+    /* a name of another position, or not a close one */
     ck_assert_str_eq(detail_of("{\"limit\":1}"), "is not a field of this body");
     ck_assert_str_eq(detail_of("{\"computed\":1}"), "is not a field of this body");
     ck_assert_str_eq(query_detail("evidence", "x"), "is not a parameter of this path");
@@ -653,12 +653,12 @@ START_TEST(rows_are_found_by_name)
 }
 END_TEST
 
-UNIT_MAIN("field", every_broken_body_is_refused_by_its_name, the_detail_says_where_and_what_was_expected,
-          a_nul_byte_is_refused_wherever_it_is, the_depth_limit_is_exact_and_holds_for_any_depth,
+UNIT_MAIN("field", each_malformed_body_has_its_error, the_detail_names_the_position_and_what_was_expected,
+          a_nul_byte_is_rejected_at_any_position, the_depth_limit_is_exact_and_holds_for_any_depth,
           a_truncated_body_is_never_valid, numbers_keep_every_digit, the_limits_of_a_number_are_exact,
           integers_are_recognised_by_value, all_invalid_fields_of_a_body_are_reported_together,
           every_kind_is_decoded, absent_fields_are_empty_or_have_their_fallback,
-          a_missing_body_is_refused_where_a_field_is_required,
+          a_missing_body_is_rejected_if_a_field_is_required,
           hundreds_of_invalid_fields_are_counted_and_only_some_reported,
           all_invalid_fields_of_a_query_are_reported_together, queries_and_paths_are_decoded,
           invalid_fields_of_body_path_and_query_are_reported_together,

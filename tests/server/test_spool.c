@@ -102,7 +102,7 @@ START_TEST(a_line_may_contain_a_nul)
 END_TEST
 
 /* Around the size of a read, so that reads end at every position of a line. */
-START_TEST(lines_of_every_length_come_back)
+START_TEST(lines_of_every_length_are_returned)
 {
     enum { MOST = 150000, LINES = 60 };
     char *text = arena_alloc(&arena, MOST);
@@ -191,7 +191,7 @@ START_TEST(the_file_has_no_name)
 }
 END_TEST
 
-START_TEST(without_a_folder_it_is_refused_with_the_reason_in_the_log)
+START_TEST(without_a_folder_a_body_is_rejected_and_the_reason_is_logged)
 {
     setenv("TMPDIR", "/nonexistent", 1);
     stderr_begin();
@@ -204,7 +204,7 @@ START_TEST(without_a_folder_it_is_refused_with_the_reason_in_the_log)
 }
 END_TEST
 
-START_TEST(without_disk_space_it_is_refused_with_the_reason_in_the_log)
+START_TEST(without_disk_space_a_body_is_rejected_and_the_reason_is_logged)
 {
     static char bytes[4096];
     signal(SIGXFSZ, SIG_IGN);
@@ -250,7 +250,7 @@ START_TEST(all_spools_share_a_limit_and_free_space_when_read_and_closed)
     ck_assert_ptr_nonnull(strstr(stderr_end(), "spool_full"));
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(next(MEGABYTE, &line, &len), SPOOL_LINE);
-    if (spool.reserved < 7 * MEGABYTE) /* where the file system can give back a part */
+    if (spool.reserved < 7 * MEGABYTE) /* if the file system can free a part of a file */
         ck_assert_int_eq(spool_add(&other, block, MEGABYTE), OK);
     spool_close(&spool);
     for (int i = 0; i < 6; i++)
@@ -265,7 +265,7 @@ START_TEST(all_spools_share_a_limit_and_free_space_when_read_and_closed)
 END_TEST
 
 UNIT_MAIN("spool", lines_are_split_counted_and_returned_unchanged, a_line_may_contain_a_nul,
-          lines_of_every_length_come_back, the_time_and_memory_of_a_step_do_not_grow_with_the_body,
-          the_file_has_no_name, without_a_folder_it_is_refused_with_the_reason_in_the_log,
-          without_disk_space_it_is_refused_with_the_reason_in_the_log, a_truncated_file_is_an_error,
+          lines_of_every_length_are_returned, the_time_and_memory_of_a_step_do_not_grow_with_the_body,
+          the_file_has_no_name, without_a_folder_a_body_is_rejected_and_the_reason_is_logged,
+          without_disk_space_a_body_is_rejected_and_the_reason_is_logged, a_truncated_file_is_an_error,
           all_spools_share_a_limit_and_free_space_when_read_and_closed)

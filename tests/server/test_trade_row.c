@@ -1,4 +1,4 @@
-/* Trades as JSON, there and back. */
+/* Trades as JSON: written, read, and written again. */
 #include "core/base/time_text.h"
 #include "handlers/ledger/trade_rows.h"
 #include "tests/core/unit.h"
@@ -9,7 +9,7 @@ static size_t count;
 
 static enum err reads(const char *json)
 {
-    char *exact = strdup(json); /* on the heap, so that a read beyond the end is seen */
+    char *exact = strdup(json); /* on the heap, so that a read past the end is detected */
     enum err e = trade_rows_read(&call.arena, exact, &rows, &count);
     free(exact);
     return e;
@@ -42,7 +42,7 @@ static const char two[] =
     "\"average_entry_price\":3410,\"realized_so_far_usd\":0,\"mark_price\":3438,\"mfe_usd\":0,\"mae_usd\":0,"
     "\"fees_usd\":0}]";
 
-START_TEST(what_is_written_is_read_and_written_again_byte_for_byte)
+START_TEST(a_written_row_reads_back_byte_for_byte)
 {
     ck_assert_int_eq(reads(two), OK);
     ck_assert_uint_eq(count, 2);
@@ -64,7 +64,7 @@ START_TEST(no_rows_are_an_empty_list)
 }
 END_TEST
 
-/* As row_to_json spells them: times with an offset, columns that a trade has no member for, line feeds
+/* In the format of row_to_json: times with an offset, columns that a trade has no member for, line feeds
  * between the rows of a json_agg. */
 START_TEST(a_closed_row_of_the_ledger_has_its_exit_and_the_pnl_of_the_whole_trade)
 {
@@ -95,7 +95,7 @@ START_TEST(a_closed_row_of_the_ledger_has_its_exit_and_the_pnl_of_the_whole_trad
 }
 END_TEST
 
-START_TEST(many_rows_and_long_numbers_are_whole)
+START_TEST(many_rows_and_long_numbers_are_read_in_full)
 {
     struct buf list = { .arena = &call.arena };
     buf_char(&list, '[');
@@ -167,7 +167,7 @@ static const char *const faults[] = {
     "[{\"symbol\":\"BTC\",\"side\":\"long\",\"entry_price\":1,\"entry_size_usd\":1}]",
 };
 
-START_TEST(what_this_service_did_not_write_is_refused)
+START_TEST(malformed_rows_are_rejected)
 {
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         ck_assert_msg(reads(faults[i]) == ERR_INTERNAL, "was read: %s", faults[i]);
@@ -177,7 +177,7 @@ START_TEST(what_this_service_did_not_write_is_refused)
 }
 END_TEST
 
-UNIT_MAIN("trade_row", what_is_written_is_read_and_written_again_byte_for_byte, no_rows_are_an_empty_list,
+UNIT_MAIN("trade_row", a_written_row_reads_back_byte_for_byte, no_rows_are_an_empty_list,
           a_closed_row_of_the_ledger_has_its_exit_and_the_pnl_of_the_whole_trade,
-          many_rows_and_long_numbers_are_whole, every_escape_is_the_character_it_names,
-          what_this_service_did_not_write_is_refused)
+          many_rows_and_long_numbers_are_read_in_full, every_escape_is_the_character_it_names,
+          malformed_rows_are_rejected)

@@ -9,7 +9,7 @@ static struct problem problem;
 static enum err parse(const char *target)
 {
     problem = (struct problem){ .arena = &arena };
-    char *exact = strdup(target); /* on the heap, so that a read beyond the end is seen */
+    char *exact = strdup(target); /* on the heap, so that a read past the end is detected */
     enum err e = uri_parse(exact, &arena, &uri, &problem);
     free(exact);
     return e;
@@ -124,7 +124,7 @@ static const struct {
     { "/x?a=\xc0\x80", ERR_INVALID_UTF8 },
 };
 
-START_TEST(what_cannot_be_decoded_is_refused_by_its_name)
+START_TEST(each_invalid_target_has_its_error)
 {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         enum err e = parse(bad[i].target);
@@ -175,5 +175,5 @@ START_TEST(the_numbers_of_segments_and_parameters_have_exact_limits)
 }
 END_TEST
 
-UNIT_MAIN("uri", targets_are_split_before_they_are_decoded, what_cannot_be_decoded_is_refused_by_its_name,
+UNIT_MAIN("uri", targets_are_split_before_they_are_decoded, each_invalid_target_has_its_error,
           every_escape_is_the_byte_it_names, the_numbers_of_segments_and_parameters_have_exact_limits)

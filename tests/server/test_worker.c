@@ -11,7 +11,7 @@
 static struct loop loop;
 static pthread_t loop_thread;
 static int released;     /* jobs; on the loop's thread */
-static atomic_bool gate; /* closed, it holds the thread in the step of a job that knows it */
+static atomic_bool gate; /* while it is closed, a job that checks it blocks the thread */
 static atomic_bool at_gate;
 static char order[64]; /* the names of the jobs, step by step */
 static atomic_size_t ordered;
@@ -129,7 +129,7 @@ START_TEST(a_job_runs_step_by_step_and_is_returned_to_its_caller)
 }
 END_TEST
 
-START_TEST(both_lines_are_served_in_turn_and_so_are_the_jobs_of_a_line)
+START_TEST(both_queues_are_served_in_turn_and_so_are_the_jobs_of_a_queue)
 {
     static struct asker s[3], t;
     open_loop();
@@ -280,7 +280,7 @@ START_TEST(a_few_tasks_are_admitted_and_the_others_wait_their_turn)
     worker_close(loop.worker);
     loop.worker = NULL;
     ck_assert(waiting[3].ended && waiting[3].err == ERR_SHUTTING_DOWN);
-    worker_leave(&loop); /* those inside do not know */
+    worker_leave(&loop); /* admitted tasks are not affected */
     enter(&refused);
     ck_assert(refused.ended && refused.err == ERR_SHUTTING_DOWN);
     coro_release_spares();
@@ -328,7 +328,7 @@ START_TEST(a_loop_does_not_wait_for_the_idle_work_of_the_thread)
 END_TEST
 
 UNIT_MAIN("worker", a_job_runs_step_by_step_and_is_returned_to_its_caller,
-          both_lines_are_served_in_turn_and_so_are_the_jobs_of_a_line, a_turn_lasts_as_long_as_the_job_says,
+          both_queues_are_served_in_turn_and_so_are_the_jobs_of_a_queue, a_turn_lasts_as_long_as_the_job_says,
           a_call_may_be_cancelled_before_or_during_its_job,
           a_call_may_be_cancelled_when_its_job_is_done_but_not_yet_reported,
           a_posted_job_is_released_when_it_is_done, closing_ends_waiting_calls_and_refuses_new_ones,

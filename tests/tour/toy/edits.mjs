@@ -1,4 +1,4 @@
-// The lines that the toy resource adds to files that exist: each goes right behind the last line that matches `after`.
+// The lines that the toy resource adds to files that exist: each goes right after the last line that matches `after`.
 export const edits = [
   { file: 'handlers/routes.h', after: /^extern const struct route \w+\[\];$/, lines: ['extern const struct route label_routes[];'] },
   { file: 'handlers/routes.c', after: /^ {4}\w+_routes,$/, lines: ['    label_routes,'] },
