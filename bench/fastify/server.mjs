@@ -1,4 +1,4 @@
-// What a careful team would write in an afternoon with Fastify and pg: the same three routes, the same SQL, schemas in and out.
+// What a careful team would write in an afternoon with Fastify and pg: the same three routes and SQL, with schemas for input and output.
 import cluster from 'node:cluster';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import pg from 'pg';
 
 const { database, statements, keys } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const LATEST = '9999-12-31T23:59:59Z';
-const CONNECTIONS = 16; // of all processes together, as many as pgbench has clients
+const CONNECTIONS = 16; // in total, as many as pgbench has clients
 
 const text = (minLength, maxLength) => ({ type: 'string', minLength, maxLength });
 const list = (minItems, maxItems, items) => ({ type: 'array', minItems, maxItems, items });
@@ -83,13 +83,13 @@ const create = {
   response: { 201: { type: 'object', properties: { ...lesson.properties, similar } } },
 };
 
-/** A UUID of version 7, as the service makes them: random ones would scatter the inserts over the index. */
+/** A UUIDv7 like those of the service. Random ones would scatter the inserts over the index. */
 function newId() {
   const ms = Date.now().toString(16).padStart(12, '0');
   return `${ms.slice(0, 8)}-${ms.slice(8)}-7${randomUUID().slice(15)}`;
 }
 
-/** The min-hashes that the service computes, here those of some other lesson: the database works as much, this server less. */
+/** The service computes min-hashes; here those of another lesson are used. The database does the same work, this server less. */
 const similarKeys = () => keys[Math.floor(Math.random() * keys.length)];
 
 const readCursor = (cursor) => JSON.parse(Buffer.from(cursor, 'base64url'));

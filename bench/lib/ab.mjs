@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { processUs } from './cpu.mjs';
 import { preparePgbench } from './pgbench.mjs';
 import { request } from './stage.mjs';
-import { overhear } from './statements.mjs';
+import { recordStatements } from './statements.mjs';
 import { cpuNow, cpuUsed, pgbenchContender, rounds } from './throughput.mjs';
 import { fillTrades } from './trades.mjs';
 
@@ -34,7 +34,7 @@ async function fillSkill(stage, { trades, revisions }) {
   await stage.query('vacuum analyze daybook.reflection_notes');
 }
 
-/* The query of the seed design: average and number of trades per revision. There are no fees here, so net equals gross. */
+/* Plain SQL: average and number of trades per revision. There are no fees here, so net equals gross. */
 const SEED = `select rn.content_hash, avg(th.realized_pnl_usd) as average, count(*)::int as n
 from daybook.reflection_notes rn join daybook.trade_history th on th.entry_lessons_hash = rn.content_hash and th.deployment_id = rn.deployment_id
 where rn.skill_id = '${SKILL}' and th.status = 'closed' group by rn.content_hash`;
@@ -49,19 +49,19 @@ async function check(stage, { trades, revisions }) {
   });
   const counted = found.reduce((sum, revision) => sum + revision.trades, 0);
   if (!same || found.length !== revisions || counted !== trades || comparisons < revisions)
-    throw new Error(`ab: ${found.length} revisions, ${counted} trades, ${comparisons} comparisons, averages ${same ? 'are' : 'are not'} those of SQL`);
+    throw new Error(`ab: ${found.length} revisions, ${counted} trades, ${comparisons} comparisons, averages ${same ? 'match' : 'differ from'} SQL`);
 }
 
 /** Records every statement of one comparison with its values, for pgbench. */
-async function overhearComparison(stage) {
-  const heard = await overhear(stage, STATEMENTS, (base) => ask(base, 'GET', PATH));
-  Object.assign(stage.statement, heard);
+async function recordComparison(stage) {
+  const recorded = await recordStatements(stage, STATEMENTS, (base) => ask(base, 'GET', PATH));
+  Object.assign(stage.statement, recorded);
   const variables = {};
   const calls = STATEMENTS.flatMap((name) =>
-    heard[name].sent.map((values, nth) => {
+    recorded[name].sent.map((values, nth) => {
       const variable = (param) => `${name}_${nth}_${param}`;
-      heard[name].params.forEach((param, i) => values[i] !== null && (variables[variable(param)] = values[i]));
-      return { statement: heard[name], variable };
+      recorded[name].params.forEach((param, i) => values[i] !== null && (variables[variable(param)] = values[i]));
+      return { statement: recorded[name], variable };
     }),
   );
   stage.comparison = { calls, variables, seed: SEED };
@@ -99,11 +99,11 @@ function oneByOne(stage, name) {
   };
 }
 
-/** {name of the contender: runs}: Daybook, pgbench on its statements, pgbench on the seed's. */
+/** {name of the contender: runs}: Daybook, pgbench on its statements, pgbench on plain SQL. */
 export async function measureAb(stage, plan) {
   await fillSkill(stage, plan.ab);
   await check(stage, plan.ab);
-  await overhearComparison(stage);
+  await recordComparison(stage);
   for (const kind of ['ab', 'ab_seed']) await preparePgbench(stage, kind);
   const all = [oneByOne(stage, 'daybook'), pgbenchContender(stage, 'pgbench', 'ab', 1), pgbenchContender(stage, 'seed', 'ab_seed', 1)];
   return rounds(all, plan.rounds, plan.abSeconds);

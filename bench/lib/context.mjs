@@ -48,7 +48,7 @@ async function openLedgers(stage, plan) {
 
 /** {name of the contender: runs}: Daybook with the closed trades of its ledger and the number of connections, pgbench with its clients. */
 export async function measureContext(stage, plan) {
-  await stage.query('vacuum analyze'); // so that no autovacuum of earlier parts runs meanwhile
+  await stage.query('vacuum analyze'); // so that no autovacuum for earlier parts runs during the measurement
   await openLedgers(stage, plan);
   await preparePgbench(stage, 'context');
   const longest = stage.ledgers.at(-1);

@@ -60,7 +60,7 @@ async function rest(stage) {
   await stage.query('checkpoint');
 }
 
-/** {name of the contender: runs}: entries that the built-in embedder gives their vectors, by connections. */
+/** {name of the contender: runs}: entries embedded by the built-in embedder, by connections. */
 export const measureEntries = (stage, plan) =>
   rounds(
     [1, CONNECTIONS].map((connections) => daybookContender(stage, `${connections}`, 'episode', connections)),

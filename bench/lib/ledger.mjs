@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { request } from './stage.mjs';
 
 const SKILL = { skill_id: 'bench', version: '1' };
-const PAIR_MINUTES = 20; // of a history: a tick that opens, ten minutes later one that closes
+const PAIR_MINUTES = 20; // of a history: one tick opens, another closes ten minutes later
 const MARKETS = { BTC: 65200.12, ETH: 3410.5, SOL: 155.25, XRP: 0.5213, DOGE: 0.0964 };
 
 async function ask(base, method, path, body, wanted) {
@@ -51,7 +51,7 @@ export async function newDeployments(stage, count) {
   return rows.map((row) => row.id);
 }
 
-const BEGIN = Date.UTC(2024, 0, 1); // wrk/tick_update.lua goes on from here
+const BEGIN = Date.UTC(2024, 0, 1); // wrk/tick_update.lua continues from here
 const HELD = [
   { symbol: 'BTC', side: 'long', size_base: 0.0038, mark_price: 65200.12 },
   { symbol: 'ETH', side: 'short', size_base: 0.0586, mark_price: 3410.5 },
@@ -90,8 +90,8 @@ export const writeIds = (stage, name, ids) => writeFileSync(stage.file(name), id
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 
 /**
- * SQL that adds copies 2 … count of a row of a pair of ticks, the first of which is at `begin`: in each of its columns, what `tokens`
- * names is replaced by a value of the copy, also inside of JSON. A token is [text, its part of a format].
+ * SQL that inserts copies 2 … count of a row that belongs to a pair of ticks, the first one at `begin`. Each text in `tokens` is replaced by
+ * the value of the copy in every column, also inside JSON. A token is [text, its format specifier].
  */
 function copies(table, columns, tokens, count, begin) {
   const expression = ({ value, type }) => {
@@ -120,8 +120,8 @@ const columnsOf = (query, table, id) =>
   );
 
 /**
- * A live deployment with so many closed trades, up to now: its id. The service writes the first ones, opened by one tick and closed by the
- * next; SQL repeats them with new ids and times, and the service writes the last hour, on top of that.
+ * Creates a live deployment with that many closed trades up to now; returns its id. The service writes the first ones, opened by one tick
+ * and closed by the next. SQL copies them with new ids and times. The service writes the last hour.
  */
 export async function newHistory(base, query, closed) {
   const symbols = Object.keys(MARKETS);
@@ -164,7 +164,7 @@ export async function newHistory(base, query, closed) {
   return id;
 }
 
-/** Three positions are held, a few more orders were refused. */
+/** Posts the last hour: three open positions and a few rejected orders. */
 async function lastHour(base, id, now) {
   const symbols = Object.keys(MARKETS).slice(0, 3);
   for (let minute = 30; minute >= 0; minute -= 2) {

@@ -112,7 +112,7 @@ setTimeout(() => leave(1, `not done within ${minutes} minutes; nothing was writt
 
 try {
   if (options['build-million']) {
-    say('making the memory of a million entries …');
+    say('building the memory of a million entries …');
     await buildMillion(stage);
     await leave(0);
   }

@@ -7,38 +7,37 @@ import { ended, run, start, within } from '../../tests/lib/processes.mjs';
 import { settled } from './stage.mjs';
 import { randomFrom } from './texts.mjs';
 
-const GETS = 32; // statements for each fetch of the ids that they ask for
-const CREATES = 8; // and of the lessons that they write
-const TICKS = 8; // and of the ticks
-const REUSES = 8; // and of the tickers that are asked for
+const GETS = 32; // statements per fetch of ids
+const CREATES = 8; // per fetch of lessons to write
+const TICKS = 8; // per fetch of ticks
+const REUSES = 8; // per fetch of tickers
 const WARM_SECONDS = 1; // excludes connecting, preparing and planning
-const CREATES_A_SECOND = 20_000; // more than any machine of two cores can do durably
+const CREATES_A_SECOND = 20_000; // more than a machine with two cores can commit
 
 const bin = () => {
   const root = '/usr/lib/postgresql';
   return join(root, readdirSync(root).sort((a, b) => b - a)[0], 'bin/pgbench');
 };
 
-/* pgbench makes a new parameter of every :name, and would send a value that a statement uses five times five times. In a comment
- * behind a statement that has its $1, $2 already, the names are just the list of its parameters. A variable that is nowhere
- * set is null. */
+/* pgbench turns every :name into a new parameter, so a value used five times would be sent five times. The statement already
+ * has $1, $2, …; the names in a comment after it only list its parameters. A variable that is not set is null. */
 const call = ({ sql, params }, variable = (param) => param, end = ';') =>
   `${sql} /* ${params.map((param) => `:${variable(param)}`).join(' ')} */${end}\n`;
 const numbered = (name, count) => Array.from({ length: count }, (_, i) => `${name}_${i + 1}`);
 const repeat = (count, line) => Array.from({ length: count }, (_, i) => line(i + 1)).join('');
-/** Of the parameters that are fetched for several calls at once, that of the nth call. */
+/** Names the variables of the nth call; `fetched` parameters are fetched for several calls at once. */
 const nth = (n, fetched) => (param) => (fetched.includes(param) ? `${param}_${n}` : param);
 
 const TEXTS = ['context', 'outcome', 'takeaway', 'tags', 'evidence', 'similar_keys'];
 const LATEST = '9999-12-31T23:59:59Z';
 
 /**
- * Per kind: the script, how many of its statements count, its variables, and the tables that it fetches from, made once or before every
- * run. `settings` names the statement whose session settings all have; `logged`: each transaction's time is.
+ * By kind: the script, how many of its statements count, its variables, and the tables it fetches from, created once or before every
+ * run. `settings` names the statement whose session settings are used. `logged`: the time of each transaction is logged.
  */
 const KINDS = {
   get: {
-    // The fetch is a read by key like those that it serves, so it counts as one of them.
+    // The fetch is a read by key like the others, so it counts as one of them.
     counted: GETS + 1,
     variables: () => ({ as_of: LATEST }),
     script: ({ get }, wrap) =>
@@ -77,14 +76,14 @@ const KINDS = {
         newIds(),
       ),
   },
-  // One statement a transaction: what pgbench logs is then the time of the statement.
+  // One statement per transaction, so the logged time is that of the statement.
   context: {
     counted: 1,
     logged: true,
     variables: (stage) => ({ id: stage.ledgers.at(-1).id, now: new Date().toISOString() }),
     script: ({ context }, wrap) => wrap(call(context)),
   },
-  // The fetch is a read by key like those that it serves, so it counts as one of them.
+  // The fetch is a read by key like the others, so it counts as one of them.
   rerun: {
     settings: 'episode_prior',
     counted: GETS + 1,
@@ -106,8 +105,7 @@ const KINDS = {
       ),
     once: (stage) => fillPairs(stage, REUSES),
   },
-  /* \gset takes from a state what the next statement must find, and fails when that one wrote nothing. What is told of a tick comes from
-   * lib/tick.mjs. */
+  /* \gset passes the state to the next statement, and fails if that one wrote nothing. lib/tick.mjs provides the ticks. */
   tick_update: {
     settings: 'tick_write',
     counted: TICKS,
@@ -125,8 +123,8 @@ const KINDS = {
           call(tick_write, (param) => (param === 'expected' ? 'ticks' : nth(n, tick.texts)(param)), ' \\gset'),
       ),
   },
-  /* The service looks at the state before and after it claims the deployment. \gset fails when nothing was added. What was overheard comes
-   * from lib/reflect.mjs. */
+  /* The service reads the state before and after it claims the deployment. \gset fails if nothing was added. lib/reflect.mjs provides the
+   * recorded values. */
   reflect: {
     settings: 'reflection_note_write',
     counted: 1,
@@ -143,7 +141,7 @@ const KINDS = {
       call(s.reflection_add, undefined, ' \\gset') +
       'commit;\n',
   },
-  // From lib/ab.mjs: every statement with the values that the service sent.
+  // lib/ab.mjs provides every statement with the values that the service sent.
   ab: {
     settings: 'ab_trades',
     counted: 1,
@@ -159,14 +157,14 @@ const KINDS = {
 };
 
 const NOW = () => new Date().toISOString();
-/** What is new of a reflection; each client has deployments of its own. */
+/** The new values of each reflection. Each client has its own deployments. */
 const FETCH_REFLECTION =
   '\\set n random(0, :each - 1) * :clients + :client_id\n' +
   'select id, gen_random_uuid() as claim, gen_random_uuid() as note_id, gen_random_uuid() as reflection_id, now() as as_of, now() as now ' +
   'from bench.reflecting where n = :n \\gset\n';
 const twoOf = (n) => nth(n, ['ticker', 'task_type', 'new_id']);
 
-/** The ticker and the task type of so many questions, and an id for what each may write. */
+/** Fetches ticker and task type for `count` questions, and an id for the row that each may write. */
 const fetchPairs = (count) =>
   `\\set n random(0, 1999)\nselect p.*, ${numbered('new_id', count)
     .map((name) => `gen_random_uuid() as ${name}`)
@@ -191,7 +189,7 @@ async function fillPairs(stage, count) {
   await stage.query(`vacuum analyze bench.pairs_${count}`);
 }
 
-/** Rows of 8 spare lessons each, as text, in one page each, so that a fetch is one look. */
+/** Rows of 8 spare lessons each, as text, one page per row, so that a fetch reads one page. */
 async function pivotSpares(stage) {
   const columns = Array.from({ length: CREATES }, (_, i) =>
     TEXTS.map((name) => `max(${name}::text) filter (where n % ${CREATES} = ${i}) as ${name}_${i + 1}`),
@@ -204,7 +202,7 @@ async function pivotSpares(stage) {
   await stage.query('vacuum analyze bench.texts');
 }
 
-/** Ids in the order of time, like the service's. */
+/** Ids in ascending order, like those of the service. */
 function newIds() {
   const ms = Date.now().toString(16).padStart(12, '0');
   let serial = 0;
@@ -239,17 +237,17 @@ export async function preparePgbench(stage, kind) {
     script(stage.statement, (text) => text, stage),
   );
   if (kind === 'get' || kind === 'list')
-    // a pipeline of writes would be one transaction
+    // writes are left out: a pipeline of them would be one transaction
     writeFileSync(
       stage.file(`${kind}.pipelined.sql`),
       script(stage.statement, (text) => `\\startpipeline\n${text}\\endpipeline\n`),
     );
 }
 
-/** Before each run, outside of what is measured. */
+/** Call before each run, outside the measurement. */
 export const refillPgbench = (stage, kind, seconds) => KINDS[kind].before?.(stage, seconds);
 
-/** µs of the transactions in the middle and at 99 % of pgbench's log, without those of the warming. */
+/** p50 and p99 (µs) of the transactions in pgbench's log, without the warm-up. */
 function logged(path) {
   const rows = readFileSync(path, 'utf8').trimEnd().split('\n').map((line) => line.split(' ').map(Number));
   const begin = rows[0][4] + WARM_SECONDS;
@@ -261,9 +259,9 @@ function logged(path) {
 }
 
 /**
- * {requests, seconds} of a run; `mode` is how a statement is sent, as pgbench names it; `atStart` and `atEnd` are called with its process id
- * when the clock starts and stops. With one client of a kind that is logged also p50 and p99 (µs): the end of the log is lost, so that takes
- * thousands of transactions.
+ * Runs pgbench; returns {requests, seconds}. `mode` is its query mode (-M). `atStart` and `atEnd` get its process id when the clock starts
+ * and stops. With one client of a logged kind the result also has p50 and p99 (µs). The end of the log is lost, so this needs thousands of
+ * transactions.
  */
 export async function pgbench(stage, kind, { clients, mode = 'prepared', pipelined = false, seconds, atStart, atEnd }) {
   const { settings = kind, counted, variables, logged: isLogged = false } = KINDS[kind];

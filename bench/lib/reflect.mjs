@@ -3,7 +3,7 @@ import { until } from '../../tests/lib/processes.mjs';
 import { newDeployments, writeIds } from './ledger.mjs';
 import { preparePgbench } from './pgbench.mjs';
 import { request } from './stage.mjs';
-import { overhear } from './statements.mjs';
+import { recordStatements } from './statements.mjs';
 import { CLIENTS, daybookContender, pgbenchContender, rounds } from './throughput.mjs';
 import { fillTrades } from './trades.mjs';
 
@@ -20,10 +20,10 @@ async function reflect(base, id) {
 }
 
 /** Prepares pgbench's deployments and records the statements of one reflection. */
-async function overhearReflection(stage, ids) {
-  const heard = await overhear(stage, STATEMENTS, (base) => reflect(base, ids[0]));
-  Object.assign(stage.statement, heard);
-  const sent = Object.values(heard).flatMap(({ params, sent }) => params.map((param, i) => [param, sent.at(-1)[i]]));
+async function recordReflection(stage, ids) {
+  const recorded = await recordStatements(stage, STATEMENTS, (base) => reflect(base, ids[0]));
+  Object.assign(stage.statement, recorded);
+  const sent = Object.values(recorded).flatMap(({ params, sent }) => params.map((param, i) => [param, sent.at(-1)[i]]));
   stage.reflection = { deployments: ids.length, variables: Object.fromEntries(sent.filter(([, value]) => value !== null)) };
   await stage.query('create table bench.reflecting (n integer primary key, id uuid)');
   await stage.query('insert into bench.reflecting select n - 1, id from unnest($1::uuid[]) with ordinality as u (id, n)', [ids]);
@@ -47,7 +47,7 @@ export async function measureReflect(stage, plan) {
   const ids = await newDeployments(stage, 2 * plan.reflecting);
   await fillTrades(stage.query, ids, TRADES);
   const [ours, theirs] = [ids.slice(0, plan.reflecting), ids.slice(plan.reflecting)];
-  await overhearReflection(stage, theirs);
+  await recordReflection(stage, theirs);
   await preparePgbench(stage, 'reflect');
   writeIds(stage, 'reflect.txt', ours);
   const all = [

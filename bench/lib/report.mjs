@@ -67,7 +67,7 @@ function cpuRow({ get }) {
   const own = middle(get.daybook, (run) => run.cpu.own);
   const postgres = middle(get.daybook, (run) => run.cpu.postgres);
   return target(
-    `${REQUESTS.get}: CPU µs a request, service + PostgreSQL`,
+    `${REQUESTS.get}: CPU µs per request, service + PostgreSQL`,
     `${one(own)} + ${one(postgres)} = ${one(own + postgres)}`,
     '≤ 50',
     own + postgres <= 50,
@@ -81,19 +81,19 @@ function contextRows(runs, ledgers) {
   const of = (closed, connections) => runs[`${closed} ${connections}`];
   const compared = [shortest, longest].flatMap((closed) => [...of(closed, 1), ...of(closed, CONNECTIONS)]);
   const row = (what, ...rest) => limitRow(`${CONTEXT}: ${what}`, ...rest, compared);
-  const grown = `with ${whole(longest)} trades, of that with ${whole(shortest)}`;
+  const grown = `with ${whole(longest)} trades, ratio to ${whole(shortest)}`;
   return [
-    row('p50 at one connection, times that of the raw statement', roundRatios(of(longest, 1), runs['pgbench 1 raw'], p50), '≤', 1.5),
-    row('the same, times that of the statement prepared', roundRatios(of(longest, 1), runs['pgbench 1'], p50), '≤', 1.5),
-    row('requests a second, of pgbench', roundRatios(of(longest, CONNECTIONS), runs.pgbench), '≥', 0.7),
-    row(`requests a second ${grown}`, roundRatios(of(longest, CONNECTIONS), of(shortest, CONNECTIONS)), '≥', 0.8),
+    row('p50 at one connection, ratio to the raw statement', roundRatios(of(longest, 1), runs['pgbench 1 raw'], p50), '≤', 1.5),
+    row('p50 at one connection, ratio to the prepared statement', roundRatios(of(longest, 1), runs['pgbench 1'], p50), '≤', 1.5),
+    row('requests per second, ratio to pgbench', roundRatios(of(longest, CONNECTIONS), runs.pgbench), '≥', 0.7),
+    row(`requests per second ${grown}`, roundRatios(of(longest, CONNECTIONS), of(shortest, CONNECTIONS)), '≥', 0.8),
     row(`p50 at one connection ${grown}`, roundRatios(of(longest, 1), of(shortest, 1), p50), '≤', 1.2),
   ];
 }
 
 const besideRow = ({ alone, beside: other }) =>
   limitRow(
-    `${REQUESTS.get}: p50 beside a client that writes, times that alone (one loop)`,
+    `${REQUESTS.get}: p50 while another client writes, ratio to reads alone (one loop)`,
     roundRatios(other, alone, p50),
     '≤',
     2,
@@ -102,7 +102,7 @@ const besideRow = ({ alone, beside: other }) =>
 
 const tickRow = (runs) =>
   limitRow(
-    `${TICK}, 3 updates: ticks a second, of pgbench`,
+    `${TICK}, 3 updates: ticks per second, ratio to pgbench`,
     roundRatios(runs[`update ${CONNECTIONS}`], runs['update pgbench']),
     '≥',
     0.6,
@@ -118,15 +118,15 @@ function searchRows(memories) {
     const { count, found, seed } = largest;
     const where = `${SEARCH}, ${whole(count)} entries`;
     const times = p50Of(seed.none) / p50Of(found.none.us);
-    rows.push(target(`${where}: times faster than the seed's design`, one(times), '≥ 20', times >= 20));
+    rows.push(target(`${where}: speed-up over Python with SQLite and numpy`, one(times), '≥ 20', times >= 20));
     rows.push(target(`${where}: recall@${K}, unfiltered`, two(found.none.recall), '≥ 0.97', found.none.recall >= 0.97));
     const filtered = Math.min(...Object.entries(found).map(([name, { recall }]) => (name === 'none' ? 1 : recall)));
-    rows.push(target(`${where}: recall@${K}, the worst filter`, two(filtered), '≥ 0.95', filtered >= 0.95));
+    rows.push(target(`${where}: recall@${K}, worst filter`, two(filtered), '≥ 0.95', filtered >= 0.95));
   }
   const [first, last] = [memories[0], memories.at(-1)];
   if (last.count >= 1e6) {
     const times = p50Of(last.found.none.us) / p50Of(first.found.none.us);
-    rows.push(target(`${SEARCH}: p50 with ${whole(last.count)} entries, times that with ${whole(first.count)}`, two(times), '≤ 3', times <= 3));
+    rows.push(target(`${SEARCH}: p50 with ${whole(last.count)} entries, ratio to ${whole(first.count)}`, two(times), '≤ 3', times <= 3));
   }
   return rows;
 }
@@ -140,7 +140,7 @@ const search = (memories) =>
         table(
           ['filter', 'p50 ms', 'p95 ms', `recall@${K}`, 'compared'],
           [
-            ...Object.entries(found).map(([name, { us, recall, exact }]) => row(name, us, recall.toFixed(3), exact ? 'all' : 'by the index')),
+            ...Object.entries(found).map(([name, { us, recall, exact }]) => row(name, us, recall.toFixed(3), exact ? 'all' : 'index')),
             ...Object.entries(seed ?? {}).map(([name, us]) => row(`Python, SQLite, numpy: ${name}`, us, '1.000', 'all')),
           ],
         )
@@ -164,7 +164,7 @@ const entries = (runs) =>
     'entries/s (range)',
   );
 
-/** µs of a request, of one client. */
+/** µs per request of one client. */
 const timeOf = (run) => 1e6 / run.rps;
 
 /** A ratio without a target. */
@@ -172,11 +172,11 @@ const shownRow = (what, all) => [what, `${two(median(all))} (${range(all, two)})
 
 const reflectRows = (runs) => [
   shownRow(
-    `${REFLECT}, ${whole(TRADES)} trades: time at one connection, times that of pgbench on its statements`,
+    `${REFLECT}, ${whole(TRADES)} trades: time at one connection, ratio to pgbench on its statements`,
     roundRatios(runs[1], runs['pgbench 1'], timeOf),
   ),
   shownRow(
-    `${REFLECT}, ${whole(TRADES)} trades: requests a second at ${AT_ONCE} connections, of pgbench on its statements`,
+    `${REFLECT}, ${whole(TRADES)} trades: requests per second at ${AT_ONCE} connections, ratio to pgbench on its statements`,
     roundRatios(runs[AT_ONCE], runs[`pgbench ${CLIENTS}`]),
   ),
 ];
@@ -191,20 +191,20 @@ const reflect = (runs) =>
 const AB_NAMES = {
   daybook: 'Daybook',
   pgbench: 'pgbench on its statements',
-  seed: "pgbench on the seed's: an average and a count for each revision",
+  seed: "pgbench on plain SQL: an average and a count per revision",
 };
 
 const abRows = (runs, { trades, revisions }) =>
-  Object.entries({ pgbench: 'pgbench on its statements', seed: "the seed's plain averages" }).map(([name, what]) =>
+  Object.entries({ pgbench: 'pgbench on its statements', seed: 'plain SQL averages' }).map(([name, what]) =>
     shownRow(
-      `${AB}, ${whole(revisions)} revisions, ${whole(trades)} trades: time, times that of ${what}`,
+      `${AB}, ${whole(revisions)} revisions, ${whole(trades)} trades: time, ratio to ${what}`,
       roundRatios(runs.daybook, runs[name], timeOf),
     ),
   );
 
 const ab = (runs) =>
   table(
-    ['', 'ms a request (range)', 'CPU ms: itself + PostgreSQL'],
+    ['', 'ms per request (range)', 'CPU ms: itself + PostgreSQL'],
     Object.entries(AB_NAMES).map(([name, what]) => {
       const all = runs[name];
       const [own, postgres] = [middle(all, (run) => run.cpu.own), middle(all, (run) => run.cpu.postgres)];
@@ -218,7 +218,7 @@ const ab = (runs) =>
 
 function modelsRow({ alone, beside }) {
   const row = limitRow(
-    `${REQUESTS.get}: p99 with ${IN_FLIGHT} model calls in flight, times that without`,
+    `${REQUESTS.get}: p99 with ${IN_FLIGHT} model calls in flight, ratio to none`,
     roundRatios(beside, alone, (run) => run.p99),
     '≤',
     1.5,
@@ -232,27 +232,27 @@ function modelsRow({ alone, beside }) {
 const models = ({ alone, beside }) =>
   ledgerTable([
     ['no model calls', alone],
-    [`${IN_FLIGHT} in flight, ${one(middle(beside, (run) => run.answers))} a second answered and asked anew`, beside],
+    [`${IN_FLIGHT} in flight, ${one(middle(beside, (run) => run.answers))} completed and restarted per second`, beside],
   ]);
 
 function targets(results, plan) {
   const rows = [];
   if (results.get)
     rows.push(
-      ratioRow(results, 'get', 'pgbench', 0.9, 'requests a second, of pgbench'),
-      ratioRow(results, 'get', 'fastify', 5, 'requests a second, times Fastify'),
+      ratioRow(results, 'get', 'pgbench', 0.9, 'requests per second, ratio to pgbench'),
+      ratioRow(results, 'get', 'fastify', 5, 'requests per second, ratio to Fastify'),
       cpuRow(results),
     );
-  if (results.list) rows.push(ratioRow(results, 'list', 'pgbench', 0.5, 'requests a second, of pgbench'));
+  if (results.list) rows.push(ratioRow(results, 'list', 'pgbench', 0.5, 'requests per second, ratio to pgbench'));
   if (results.beside) rows.push(besideRow(results.beside));
-  if (results.create) rows.push(ratioRow(results, 'create', 'pgbench', 0.5, 'requests a second, of pgbench'));
+  if (results.create) rows.push(ratioRow(results, 'create', 'pgbench', 0.5, 'requests per second, ratio to pgbench'));
   if (results.context) rows.push(...contextRows(results.context, plan.ledgers));
   if (results.tick) rows.push(tickRow(results.tick));
   if (results.rerun)
     for (const [kind, what] of Object.entries(RERUNS))
       rows.push(
         limitRow(
-          `${RERUN}, ${what}: requests a second, of pgbench`,
+          `${RERUN}, ${what}: requests per second, ratio to pgbench`,
           roundRatios(results.rerun[kind], results.rerun[`${kind} pgbench`]),
           '≥',
           0.7,
@@ -273,9 +273,9 @@ function targets(results, plan) {
     const row = (what, all, limit) =>
       target(what, `${whole(median(all))} ms (${range(all, whole)})`, `< ${whole(limit)} ms`, median(all) < limit);
     rows.push(row('Start to ready on an existing database', database, 100));
-    rows.push(row('Start to ready with the private cluster, data there', again, 5000));
+    rows.push(row('Start to ready with an existing private cluster', again, 5000));
     rows.push([
-      'Start to ready with the private cluster, made anew',
+      'Start to ready with a new private cluster',
       `${whole(median(fresh))} ms (${range(fresh, whole)})`,
       '',
       '',
@@ -290,7 +290,7 @@ function latencies(all) {
   return [all[0].mean === undefined ? '' : `${ms(middle(all, (run) => run.mean))} (mean)`, ''];
 }
 
-/** Requests a second; latencies; CPU. */
+/** Requests per second, latencies and CPU time. */
 function measured(all) {
   const [own, postgres] = [middle(all, (run) => run.cpu.own), middle(all, (run) => run.cpu.postgres)];
   const isHttp = all[0].cpu.generator > 0;
@@ -317,12 +317,12 @@ function throughput(runs) {
     return [NAMES[name], rate, name === 'daybook' ? '1' : two(median(ratios(runs, name))), ...times, ...cpu];
   };
   return table(
-    ['', 'requests/s (range)', 'Daybook is … times this', ...TIMES, ...CPU],
+    ['', 'requests/s (range)', 'Daybook / this', ...TIMES, ...CPU],
     Object.keys(runs).map(row),
   );
 }
 
-/** Rows of [what, the runs]. */
+/** A table of rows [label, runs]. */
 const ledgerTable = (rows, rate = 'requests/s (range)') =>
   table(
     ['', rate, ...TIMES, ...CPU],
@@ -340,7 +340,7 @@ function context(runs, ledgers) {
     ...LEVELS.map((count) => [`Daybook, ${connections(count)}`, runs[`${longest} ${count}`]]),
     [NAMES.pgbench, runs.pgbench],
     ['pgbench -M prepared, 1 client', runs['pgbench 1']],
-    ['pgbench -M extended, 1 client (the raw statement: parsed and planned each time)', runs['pgbench 1 raw']],
+    ['pgbench -M extended, 1 client (the raw statement, parsed and planned each time)', runs['pgbench 1 raw']],
   ];
   const sizes = [CONNECTIONS, 1].flatMap((count) =>
     ledgers.map((closed) => [`${whole(closed)} closed trades, ${connections(count)}`, runs[`${closed} ${count}`]]),
@@ -375,10 +375,10 @@ function latency(results) {
 const beside = (runs) =>
   table(['', 'p50 ms', 'p99 ms'], [
     ['alone', ...latencies(runs.alone)],
-    ['beside a client that writes lessons', ...latencies(runs.beside)],
+    ['while another client writes lessons', ...latencies(runs.beside)],
   ]);
 
-/* Beyond this, the scheduler gives a contender of many processes more of the machine than one of few. */
+/* Above this load, the scheduler favours contenders with many processes. */
 const QUIET = 0.1;
 
 function disturbance(results) {
@@ -388,7 +388,7 @@ function disturbance(results) {
     `${one(100 * median(all.map(pick)))} % of one core (at most ${one(100 * Math.max(...all.map(pick)))} %)`;
   const quiet = median(all.map((run) => run.cpu.others + run.cpu.steal)) <= QUIET;
   return (
-    `During the measurement other programs used ${share((run) => run.cpu.others)}, and the host of the machine ${share((run) => run.cpu.steal)}.\n` +
+    `During the measurement other programs used ${share((run) => run.cpu.others)}, and the hypervisor ${share((run) => run.cpu.steal)}.\n` +
     (quiet ? '' : '**The machine was not quiet: do not trust the numbers below.**\n')
   );
 }
@@ -396,7 +396,7 @@ function disturbance(results) {
 export function render(results, plan, machine, seconds) {
   const sections = [
     '# Benchmark results\n',
-    `Written by \`bench/run\` on ${new Date().toISOString().slice(0, 10)}; one run of ${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s.\n`,
+    `Written by \`bench/run\` on ${new Date().toISOString().slice(0, 10)}, in one run of ${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s.\n`,
     machine.map((line) => `- ${line}\n`).join(''),
     disturbance(results),
     `## Targets\n\n${targets(results, plan)}`,
@@ -419,28 +419,28 @@ export function render(results, plan, machine, seconds) {
   if (results.beside) sections.push(`## ${REQUESTS.get}, one connection, one loop\n\n${beside(results.beside)}`);
   if (results.memory)
     sections.push(
-      `## Memory\n\nResident, of the service alone: ${mb(results.memory.idle)} when started, ${mb(results.memory.open)} with ${whole(OPEN)} open connections that have made a request each, ${mb(results.memory.loaded)} after all three kinds of load with those still open.\n`,
+      `## Memory\n\nResident memory of the service alone: ${mb(results.memory.idle)} at start, ${mb(results.memory.open)} with ${whole(OPEN)} open connections after one request each, and ${mb(results.memory.loaded)} after all three kinds of load with these still open.\n`,
     );
-  sections.push(`## How\n\n${how(plan)}`);
+  sections.push(`## Method\n\n${method(plan)}`);
   return sections.filter(Boolean).join('\n');
 }
 
-const how = (plan) =>
+const method = (plan) =>
   [
-    `Everything shares the ${availableParallelism()} cores: the load generator (wrk, one thread), the contender and PostgreSQL. A faster contender leaves the others less, so ratios count, not absolute numbers. All use loopback or a Unix socket.`,
-    `One cluster serves all: the private one that \`./run\` makes, durable (fsync and synchronous_commit on), with ${whole(plan.lessons)} lessons of random text written through the API. Reads ask for random ones.`,
-    `${plan.rounds} rounds of ${plan.seconds} s for each contender (${plan.ledgerSeconds} s for the ledger, ${plan.oneConnectionSeconds} s for lessons at one connection), taking turns, each round with another one first; medians of the rounds, and a ratio is the median of the rounds' own ratios.`,
-    `Daybook runs with its defaults, writing its log of a line a request (to /dev/null).`,
-    `pgbench runs the service's prepared statements, text and session settings as overheard between the service and PostgreSQL. Its ids come 32 at a time by a read that counts like the others, its new lessons 8 at a time by a read that does not count; connecting and preparing are over before the clock starts. In a pipeline many statements share one round trip and one sync.`,
-    `The context is that of a live deployment, now: 10 closed trades, 3 positions, 5 rejections of the last hour. Each ledger's first trades and its last hour were posted to the service; SQL repeated the first ones, five trades opened by one tick and closed by the next, with their snapshots, under new ids and times. The longest ledger is in the database that pgbench reads too, each of the others in a database of its own with a service of its own. pgbench executes the statement once a transaction; at one client its p50 is that of its log. Fastify has no context.`,
-    `A tick is two statements, each a transaction: the state is read, and what the tick changes is written if the state is still that. Updates: 3 positions of 1,024 deployments, in turn; an open is the first tick of a deployment, with 100 bars. pgbench runs the same two statements, each client for a deployment of its own; it takes the state for the second from the first, and the other values are those that the service was overheard to send, with new ids and times put in by format() in a read of 8 ticks at a time that does not count. A tick that was refused or not stored ends the run.`,
-    `should_rerun: 500 tickers with 20 task types each, five entries a pair, one of them in the last 14 days. Where there is a new filing it is one read; where the prior holds, the reuse is written too, before the answer. pgbench runs the same statements, with tickers and ids fetched 32 or 8 at a time by a read that counts with the first and not with the second. New entries have 35 random words, which the service embeds.`,
-    `Search: entries in 200 clusters of random directions, made by SQL, queries near an entry each, ${plan.queries} of them, ${plan.rounds} times, one at a time, by vector. Sector and industry follow the clusters; ticker and task type do not; "another" is one that does not occur near the query. Recall is against the exact order of all stored vectors. The seed's design is a Python program with the vectors as blobs in SQLite, compared by numpy, ${plan.seedSearches} searches. The memory of a million entries is included when \`bench/run --build-million\` has made it.`,
-    `Reflection: deployments with ${whole(TRADES)} closed trades each, made by SQL, ${plan.reflecting} of them in turn, forced; each is claimed, its trades are read, a note is computed and stored, and the old note is superseded. pgbench runs the same statements with a note recorded from the service. It computes no note: the difference in time is the cost of the note.`,
-    `Comparison of lessons: one deployment, as many trades under each revision, 8 symbols, 4 regimes, ${plan.abSeconds} s for each contender in a round, one request after the other. The averages are checked to be those of the seed's SQL. Beside them the service gives medians, bootstrap intervals and corrected p-values of two metrics, by regime and symbol too.`,
-    `Model calls: the service uses a local stub model, which responds after up to ${plan.modelSeconds} s and runs in the benchmark process. The calls are reflections on ${whole(MODEL_TRADES)} trades, each restarted when it completes. Reads go to the same service, alternating with and without such calls.`,
-    `Fastify validates and serializes through its schemas, runs the same statements by name over 16 connections, and has less to do: no request log, no keys, no ETag, no request id, and the near-duplicate keys of another lesson at hand instead of computing them.`,
-    `CPU time is utime + stime of /proc, of the contender (all its processes) and of all processes of the cluster, over the requests of the same time.`,
+    `**Machine.** The load generator (wrk, one thread), the contender and PostgreSQL share the ${availableParallelism()} cores. A faster contender leaves less for the others, so compare ratios, not absolute numbers. All use loopback or a Unix socket.`,
+    `**Data.** All use one cluster: the private one that \`./run\` creates, durable (fsync and synchronous_commit on), with ${whole(plan.lessons)} lessons of random text written through the API. Reads pick random ones.`,
+    `**Rounds.** ${plan.rounds} rounds of ${plan.seconds} s per contender (${plan.ledgerSeconds} s for the ledger, ${plan.oneConnectionSeconds} s for lessons at one connection). Contenders take turns, and each round starts with another one. Values are medians of the rounds. A ratio is the median of the ratios of the rounds.`,
+    `**Daybook** runs with its defaults and logs one line per request (to /dev/null).`,
+    `**pgbench** runs the service's prepared statements with the text and session settings recorded between the service and PostgreSQL. It fetches ids 32 at a time with a read that counts like the others, and new lessons 8 at a time with a read that does not count. Connecting and preparing finish before the clock starts. In a pipeline many statements share one round trip and one sync.`,
+    `**Fastify** validates and serializes with its schemas and runs the same statements by name over 16 connections. It does less: no request log, no keys, no ETag, no request id, and precomputed near-duplicate keys.`,
+    `**Context.** A live deployment at the current time: 10 closed trades, 3 positions, 5 rejections in the last hour. The first trades and the last hour of each ledger were posted to the service. SQL copied the first ones (five trades opened by one tick and closed by the next, with their snapshots) under new ids and times. The longest ledger is in the database that pgbench reads too; each of the others has its own database and service. pgbench executes the statement once per transaction. At one client its p50 comes from its log. Fastify has no context.`,
+    `**Ticks.** A tick is two statements, each a transaction: one reads the state, the other writes the changes if the state is still the same. Updates go to 1,024 deployments in turn, with 3 positions each. An open is the first tick of a deployment, with 100 bars. pgbench runs the same two statements, with one deployment per client. It passes the state from the first to the second; the other values were recorded from the service, with new ids and times inserted by format() in a read of 8 ticks that does not count. A tick that is rejected or not stored ends the run.`,
+    `**should_rerun.** 500 tickers with 20 task types each and five entries per pair, one of them in the last 14 days. With a new filing it is one read. If the prior holds, the reuse is also written before the response. pgbench runs the same statements. It fetches tickers and ids with a read: 32 at a time for the first, where the read counts, and 8 at a time for the second, where it does not. New entries have 35 random words, which the service embeds.`,
+    `**Search.** Entries in 200 clusters of random directions, created by SQL. ${plan.queries} queries, each near an entry, ${plan.rounds} times, one at a time, by vector. Sector and industry follow the clusters; ticker and task type do not; "another" is a value that does not occur near the query. Recall is relative to the exact order of all stored vectors. The Python program stores vectors as blobs in SQLite and compares them with numpy (${plan.seedSearches} searches). The memory of a million entries is included if \`bench/run --build-million\` has built it.`,
+    `**Reflection.** ${plan.reflecting} deployments with ${whole(TRADES)} closed trades each, created by SQL, in turn and forced. Each is claimed, its trades are read, a note is computed and stored, and the old note is superseded. pgbench runs the same statements with a note recorded from the service. It computes no note: the difference in time is the cost of the note.`,
+    `**Comparison of lessons.** One deployment with equally many trades under each revision, 8 symbols and 4 regimes. ${plan.abSeconds} s per contender and round, one request after the other. The averages are checked against plain SQL. The service also computes medians, bootstrap intervals and corrected p-values of two metrics, overall, by regime and by symbol.`,
+    `**Model calls.** The service uses a local stub model, which responds after up to ${plan.modelSeconds} s and runs in the benchmark process. The calls are reflections on ${whole(MODEL_TRADES)} trades, each restarted when it completes. Reads go to the same service, alternating with and without such calls.`,
+    `**CPU time** is utime + stime from /proc, of all processes of the contender and of the cluster, divided by the requests of the same period.`,
   ]
     .map((line) => `- ${line}\n`)
     .join('');

@@ -11,7 +11,7 @@ import { ready, request, startDaybook } from './stage.mjs';
 import { columnOf, fillVectors, queryVectors, SHAPE } from './vectors.mjs';
 
 export const K = 5;
-const SECTORS = 20; // that the clusters are in: see vectors.mjs
+const SECTORS = 20; // of the clusters; see vectors.mjs
 
 /** The filters of the searches, for the API and for the exact result. `n` is the number of the query, `cluster` that of its vector. */
 export const FILTERS = {
@@ -72,7 +72,7 @@ async function measureMemory({ service, query, dim, queries }, plan) {
   return found;
 }
 
-/** µs of so many searches of the seed's design: all, and 1 in 20. */
+/** µs of `searches` searches by the Python program: unfiltered, and 1 in 20. */
 async function measureSeed(stage, { count, dim }, searches) {
   const path = fileURLToPath(new URL('../seed/brute_force.py', import.meta.url));
   const file = stage.file('seed.db');
@@ -81,13 +81,13 @@ async function measureSeed(stage, { count, dim }, searches) {
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async () => (await lines.next()).value;
   try {
-    if ((await next()) !== 'ready') throw new Error('the seed’s design did not start');
+    if ((await next()) !== 'ready') throw new Error('brute_force.py did not start');
     const us = { none: [], 'task type, 1 in 20': [] };
     for (let i = -1; i < searches; i++)
       for (const [name, all] of Object.entries(us)) {
         child.stdin.write(name === 'none' ? '-\n' : 'task_7\n');
         const took = Number(await next());
-        if (i >= 0) all.push(took); // the first one warms
+        if (i >= 0) all.push(took); // the first one is the warm-up
       }
     return us;
   } finally {
@@ -118,7 +118,7 @@ async function openMillion(stage) {
   return { service, client, query: async (...asked) => (await client.query(...asked)).rows };
 }
 
-/** Builds it, which takes at least a quarter of an hour. */
+/** Builds that memory, which takes at least a quarter of an hour. */
 export async function buildMillion(stage) {
   const folder = millionFolder();
   if (existsSync(join(folder, 'done'))) return;
@@ -129,7 +129,7 @@ export async function buildMillion(stage) {
   writeFileSync(join(folder, 'done'), '');
 }
 
-/** [{count, dim, found, seed?}]: one memory after the other, the last one of a million entries where that has been made. */
+/** [{count, dim, found, seed?}]: one memory after the other; the last has a million entries, if it has been built. */
 export async function measureSearch(stage, plan) {
   const all = [];
   for (const { count, dim, seed } of plan.memories) {

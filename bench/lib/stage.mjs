@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { ended, start, until, within } from '../../tests/lib/processes.mjs';
-import { overhear } from './statements.mjs';
+import { recordStatements } from './statements.mjs';
 import { lessonMaker, words } from './texts.mjs';
 
-/** The statements that are measured, by what they are called here. */
+/** The measured statements, by their names in the benchmark. */
 const STATEMENTS = {
   get: 'lesson_get',
   list: 'lesson_list',
@@ -43,7 +43,7 @@ export function request(base, method, path, body, agent = fast) {
   });
 }
 
-/** The type of the file system that a folder is on. */
+/** The file system type of a folder. */
 export function residentFileSystem(folder) {
   const mounts = readFileSync('/proc/mounts', 'utf8')
     .split('\n')
@@ -97,7 +97,7 @@ export const startDaybook = (daybookd, args, log, env) =>
     env,
   });
 
-/** The status of GET /health/ready, with as little around it as can be. */
+/** The status of GET /health/ready, with minimal overhead. */
 function readiness(port) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(port, '127.0.0.1', () =>
@@ -111,12 +111,12 @@ function readiness(port) {
   });
 }
 
-/** Asks without a pause until the service says that it is ready. */
+/** Polls without a pause until the service is ready. */
 export async function ready(service) {
   const port = Number(new URL(service.base).port);
   const limit = performance.now() + 60_000;
   while ((await readiness(port)) !== 200)
-    if (performance.now() > limit) throw new Error('the service is not ready within a minute');
+    if (performance.now() > limit) throw new Error('the service was not ready within a minute');
 }
 
 async function fillLibrary(base, count) {
@@ -143,14 +143,14 @@ async function setSparesAside(stage, count) {
   await stage.query('vacuum analyze bench.spares');
 }
 
-/** A stage with nothing on it yet; close() ends and removes whatever is there, also half-way through openStage. */
+/** An empty stage. close() stops and removes everything, even if openStage did not finish. */
 export function makeStage(daybookd, plan) {
-  const folder = mkdtempSync(join(process.env.TMPDIR ?? '/var/tmp', 'daybook-bench-')); // /tmp may be memory, which makes durable cheap
+  const folder = mkdtempSync(join(process.env.TMPDIR ?? '/var/tmp', 'daybook-bench-')); // not /tmp, which may be in memory, where fsync is cheap
   const stage = { daybookd, folder, spares: plan.spares, file: (name) => join(folder, name) };
   stage.close = async () => {
     fast.destroy();
     await stage.client?.end().catch(() => {});
-    for (const server of [...running].reverse()) await server.stop(); // the first one has the cluster
+    for (const server of [...running].reverse()) await server.stop(); // the first one owns the cluster
     rmSync(folder, { recursive: true, force: true });
   };
   return stage;
@@ -165,7 +165,7 @@ export async function openStage(stage, plan, say) {
   stage.database = { host: socket, port, user: 'daybook', database: 'daybook' };
   stage.url = `postgresql://daybook@/daybook?host=${encodeURIComponent(socket)}&port=${port}`;
   stage.client = new pg.Client(stage.database);
-  stage.client.on('error', () => {}); // the query that meets it says so
+  stage.client.on('error', () => {}); // the failing query reports it
   await stage.client.connect();
   stage.query = async (sql, values) => (await stage.client.query(sql, values)).rows;
   for (const [setting, wanted] of [
@@ -177,8 +177,8 @@ export async function openStage(stage, plan, say) {
     if (value !== wanted) throw new Error(`the cluster is not durable: ${setting} is ${value}`);
   }
 
-  const heard = await overhear(stage, Object.values(STATEMENTS));
-  stage.statement = Object.fromEntries(Object.entries(STATEMENTS).map(([kind, name]) => [kind, heard[name]]));
+  const recorded = await recordStatements(stage, Object.values(STATEMENTS));
+  stage.statement = Object.fromEntries(Object.entries(STATEMENTS).map(([kind, name]) => [kind, recorded[name]]));
 
   say(`writing ${plan.lessons} lessons …`);
   await fillLibrary(stage.service.base, plan.lessons + plan.spares);
@@ -231,7 +231,7 @@ async function sameAnswers(stage) {
   }
 }
 
-/** Waits until the cluster has no connections left of a load generator that has ended. */
+/** Waits until the cluster has closed the connections of a finished load generator. */
 export const settled = (stage) =>
   until(
     async () =>

@@ -7,9 +7,9 @@ import { ready, startDaybook } from './stage.mjs';
 
 const PROTOCOL_3 = 196608;
 
-/** The name and the values, all text, that a Bind message gives to a statement. */
+/** The statement name and the values, all text, of a Bind message. */
 function readBind(message) {
-  const name = message.indexOf(0, 5) + 1; // behind the portal
+  const name = message.indexOf(0, 5) + 1; // after the portal name
   const formats = message.indexOf(0, name) + 1;
   let at = formats + 2 + 2 * message.readUInt16BE(formats);
   const values = Array.from({ length: message.readUInt16BE(at) });
@@ -23,10 +23,10 @@ function readBind(message) {
 }
 
 /**
- * Reads what a client sends; `onStart` gets the parameters of its session, `onPrepare` each statement's name and text, `onBind` its name
- * and the values that it is executed with.
+ * Parses what a client sends. `onStart` gets the session parameters, `onPrepare` the name and text of each statement, `onBind` the name
+ * and values of each execution.
  */
-function listener(onStart, onPrepare, onBind) {
+function recorder(onStart, onPrepare, onBind) {
   let held = Buffer.alloc(0);
   let started = false;
   return (data) => {
@@ -49,7 +49,7 @@ function listener(onStart, onPrepare, onBind) {
   };
 }
 
-/** {name: {sql, params}} of all statements, from the C text that the build made of db/*.sql. */
+/** {name: {sql, params}} of all statements, from the C file that the build generates from db/*.sql. */
 function knownStatements(daybookd) {
   const generated = readFileSync(join(dirname(daybookd), 'gen/statements.gen.c'), 'utf8');
   const found = generated.matchAll(/const (\w+)_params\[\] = \{ (.*) \};\n[^}]*?\.sql =\n((?: *".*"\n)+)/g);
@@ -58,28 +58,28 @@ function knownStatements(daybookd) {
 }
 
 /**
- * {sql, options, params, sent} of each statement by its name: a service is started for this, with someone listening in between. `act`
- * may ask that service for something, and `sent` has the values of every execution that came of it.
+ * Records statements: {sql, options, params, sent} by name. Starts a service behind a recording proxy; `act` may send requests to it, and
+ * `sent` has the values of every execution.
  */
-export async function overhear(stage, names, act = () => {}) {
+export async function recordStatements(stage, names, act = () => {}) {
   const known = knownStatements(stage.daybookd);
   const nameOf = new Map([...known].map(([name, { sql }]) => [sql, name]));
-  const heard = new Map();
+  const recorded = new Map();
   const folder = stage.file('between');
   mkdirSync(folder, { recursive: true });
   const between = net.createServer((client) => {
     const server = net.connect(join(stage.database.host, `.s.PGSQL.${stage.database.port}`));
     let options = '';
-    let unnamed; // a slow statement has no name there: it is planned for its values
+    let unnamed; // slow statements are unnamed, so that they are planned for their values
     const onPrepare = (given, text) => {
       const sql = text.trimEnd();
       const name = given || nameOf.get(sql);
       if (!given) unnamed = name;
-      heard.set(name, { sql, options, sent: heard.get(name)?.sent ?? [] });
+      recorded.set(name, { sql, options, sent: recorded.get(name)?.sent ?? [] });
     };
     client.on(
       'data',
-      listener((session) => (options = session.options ?? ''), onPrepare, (name, values) => heard.get(name || unnamed)?.sent.push(values)),
+      recorder((session) => (options = session.options ?? ''), onPrepare, (name, values) => recorded.get(name || unnamed)?.sent.push(values)),
     );
     client.pipe(server).pipe(client);
     for (const socket of [client, server]) socket.on('error', () => socket.destroy());
@@ -89,11 +89,11 @@ export async function overhear(stage, names, act = () => {}) {
   const service = await startDaybook(stage.daybookd, ['--database-url', url], 'ignore');
   try {
     await ready(service);
-    await act(service.base); // a slow statement is heard when a request needs it
-    await until(() => names.every((name) => heard.has(name)), `the service prepares ${names.join(', ')}`);
+    await act(service.base); // slow statements are prepared on demand
+    await until(() => names.every((name) => recorded.has(name)), `the service prepares ${names.join(', ')}`);
   } finally {
     await service.stop();
     between.close();
   }
-  return Object.fromEntries(names.map((name) => [name, { ...heard.get(name), params: known.get(name).params }]));
+  return Object.fromEntries(names.map((name) => [name, { ...recorded.get(name), params: known.get(name).params }]));
 }

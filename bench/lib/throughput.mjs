@@ -7,7 +7,7 @@ export const CONNECTIONS = 64;
 export const CLIENTS = 16;
 const PIPELINED_CLIENTS = 4;
 
-/** CPU of everything that takes part, as of now. `own` is the contender itself, `generator` what puts load on it. */
+/** CPU time so far of everything involved: `own` is the contender, `generator` the load generator. */
 export function cpuNow(stage, own, generator) {
   const us = {
     own: own(),
@@ -19,7 +19,7 @@ export function cpuNow(stage, own, generator) {
   return { ...us, at: performance.now() };
 }
 
-/** Per request, in µs, and what anything else took of the machine meanwhile. */
+/** µs per request, and the share of the machine that other programs used. */
 export function cpuUsed(before, after, requests) {
   const used = (what) => after[what] - before[what];
   const ours = used('own') + used('postgres') + used('generator') + used('runner');
@@ -101,14 +101,14 @@ function contenders(stage, kind, connections, clients) {
   return all;
 }
 
-/** Everyone gets the same start (`before`), then is measured; each round begins with another contender. */
+/** Prepares each contender equally (`before`) and measures it; each round starts with another contender. */
 export async function rounds(all, count, seconds, before = () => {}) {
   const runs = Object.fromEntries(all.map(({ name }) => [name, []]));
   const once = async (contender, time) => {
     await before(contender, time);
     return contender.measure(time);
   };
-  for (const contender of all) await once(contender, Math.min(seconds, 2)); // warm: caches, plans, compiled code
+  for (const contender of all) await once(contender, Math.min(seconds, 2)); // warm-up: caches, plans, compiled code
   for (let round = 0; round < count; round++)
     for (let i = 0; i < all.length; i++) {
       const contender = all[(round + i) % all.length];
@@ -119,7 +119,7 @@ export async function rounds(all, count, seconds, before = () => {}) {
 
 const refill = (stage, kind) => async (contender, seconds) => {
   await refillPgbench(stage, kind, seconds);
-  // The first change of a page after a checkpoint logs the whole page: every contender must pay for that itself.
+  // The first change of a page after a checkpoint logs the whole page, so every contender starts after a checkpoint.
   if (kind === 'create') await stage.query('checkpoint');
 };
 

@@ -3,7 +3,7 @@ import http from 'node:http';
 import { processUs } from './cpu.mjs';
 import { holdingDeployments, newDeployments, postTick, updateTick, writeIds } from './ledger.mjs';
 import { preparePgbench } from './pgbench.mjs';
-import { overhear } from './statements.mjs';
+import { recordStatements } from './statements.mjs';
 import {
   CLIENTS,
   CONNECTIONS,
@@ -16,20 +16,20 @@ import {
 
 export const LEVELS = [1, 16, CONNECTIONS];
 const DEPLOYMENTS = 1024; // far more than connections: see wrk/deployments.lua
-const OPENS_A_SECOND = 10_000; // more than any machine of two cores can do durably
+const OPENS_A_SECOND = 10_000; // more than a machine with two cores can commit
 
-/** pgbench's deployments, and what the service sent to the database for a tick of each. */
-async function overhearTicks(stage) {
+/** Creates pgbench's deployments and records what the service sends to the database for a tick of each. */
+async function recordTicks(stage) {
   const ids = await holdingDeployments(stage, CLIENTS);
-  const { tick_write } = await overhear(stage, ['tick_write'], async (base) => {
+  const { tick_write } = await recordStatements(stage, ['tick_write'], async (base) => {
     for (const id of ids) await postTick(base, id, updateTick(1));
   });
   return tick_write.sent.map((values) => Object.fromEntries(tick_write.params.map((param, i) => [param, values[i]])));
 }
 
 /**
- * What pgbench tells of its next ticks: what the service sent (`sent`: values by parameter, one tick for each client), with new ids and
- * times in the parameters that have them (`texts`); each client has a deployment of its own.
+ * Stores the recorded ticks for pgbench (`sent`: values by parameter, one tick per client) as templates for new ids and times. `texts` are
+ * the parameters that contain these. Each client has its own deployment.
  */
 async function prepareTicks(stage, sent) {
   const marks = ({ snapshot_id, tick_at }) => [snapshot_id, tick_at.slice(0, 'YYYY-MM-DDTHH:MM:SS'.length)];
@@ -49,7 +49,7 @@ async function prepareTicks(stage, sent) {
     const places = ['$1', '$2', ...texts.map((_, i) => `$${i + 3}`)];
     await stage.query(`insert into bench.ticks values (${places.join(', ')})`, [n, values.id, ...templates]);
   }
-  // Ids in the order of time, like the service's.
+  // Ids in ascending order, like those of the service.
   await stage.query(
     `create function bench.next_tick(deployment uuid, nth integer, out id text, out at text) language plpgsql as $$
      declare
@@ -63,7 +63,7 @@ async function prepareTicks(stage, sent) {
   await stage.query('vacuum analyze bench.ticks');
 }
 
-/** Daybook opening trades, each in a deployment of its own. */
+/** Daybook opening trades, each in a new deployment. */
 function openContender(stage, connections) {
   const contender = daybookContender(stage, `open ${connections}`, 'tick_open', connections, { more: ['tick_open.txt'] });
   return {
@@ -81,7 +81,7 @@ function openContender(stage, connections) {
   };
 }
 
-/** Refused and replayed ticks do not count. */
+/** Rejected and replayed ticks do not count. */
 function allStored(stage, contender) {
   const stored = async () => Number((await stage.query('select sum(ticks) as n from daybook.agent_state'))[0].n);
   const measure = async (seconds) => {
@@ -97,7 +97,7 @@ function allStored(stage, contender) {
   return { ...contender, measure };
 }
 
-/** Posts the lines in one body; resolves with the last line of the answer. */
+/** Posts the lines in one body; resolves with the last line of the response. */
 function postLines(base, path, lines) {
   return new Promise((resolve, reject) => {
     const req = http.request(
@@ -116,7 +116,7 @@ function postLines(base, path, lines) {
   });
 }
 
-/** One body of many ticks, all of a deployment of its own, whatever time that takes. */
+/** One body with many ticks of a new deployment, however long it takes. */
 function bulkContender(stage, name, count) {
   const { base, pid } = stage.service;
   const lines = Array.from({ length: count }, (_, i) => `${JSON.stringify(updateTick(i + 1))}\n`).join('');
@@ -146,7 +146,7 @@ function bulkContender(stage, name, count) {
  * updates, and Daybook with many of them in one body.
  */
 export async function measureTick(stage, plan) {
-  await prepareTicks(stage, await overhearTicks(stage));
+  await prepareTicks(stage, await recordTicks(stage));
   await preparePgbench(stage, 'tick_update');
   writeIds(stage, 'tick_update.txt', await holdingDeployments(stage, DEPLOYMENTS));
   for (const table of ['deployments', 'agent_state', 'decision_snapshots', 'trade_history'])

@@ -1,17 +1,17 @@
-// Closed trades to learn from, made by SQL: eight symbols, four regimes, gains that are mostly noise.
+// Closed trades created by SQL: eight symbols, four regimes, gains that are mostly noise.
 
 const SYMBOLS = ['BTC', 'ETH', 'SOL', 'XRP', 'DOGE', 'ADA', 'LINK', 'AVAX'];
 const REGIMES = ['trend_up_lowvol', 'trend_down_hivol', 'chop_lowvol', 'chop_hivol'];
-const EACH_MINUTES = 20; // a trade begins
+const EACH_MINUTES = 20; // between entries
 const HELD_MINUTES = 15;
 
 /**
- * `each` closed trades for every one of the deployments, the last of them an hour ago, the same every time. Of `revisions` lessons that were
- * in force one after the other each has its share; the nth one gains n cents a trade more, around 0.
+ * Inserts `each` closed trades per deployment, the last one an hour ago, the same in every run. They are spread evenly over `revisions`, the
+ * hashes of consecutive lessons. The mean gain rises by one cent per revision, around 0.
  */
 export async function fillTrades(query, deployments, each, revisions = []) {
   await query('select setseed(0.5)');
-  await query('set session_replication_role = replica'); // without a look at every foreign key
+  await query('set session_replication_role = replica'); // skips foreign key checks
   await query(
     `insert into daybook.trade_history (owner, id, deployment_id, skill_id, version, symbol, side, status, entry_tick_at, entry_price, entry_size_usd,
        entry_leverage, entry_reason, entry_lessons_hash, entry_regime_tag, exit_tick_at, exit_price, exit_reason, holding_minutes, realized_pnl_usd,

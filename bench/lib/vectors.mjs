@@ -1,18 +1,18 @@
-// Vectors to search in: clusters of random directions, as embeddings of real texts lie, made by SQL so that tens of thousands take seconds.
+// Vectors to search: clusters of random directions, like embeddings of real texts, created by SQL so that tens of thousands take seconds.
 
-/** How they lie: so many clusters, and noise of so many times the length of a cluster's centre around it. */
+/** The number of clusters, and the noise around a cluster's centre in multiples of its length. */
 export const SHAPE = { clusters: 200, spread: 1 };
 
-/** Where a vector of that dimension is stored. */
+/** The column for vectors of that dimension. */
 export const columnOf = (dim) => `v${[384, 768, 1024, 1536, 3072, 4000].find((width) => dim <= width)}`;
 
 const STEP = 1000;
 const NEW_ID = "overlay(overlay(gen_random_uuid()::text placing '0190' from 1) placing '7' from 15)::uuid";
 
 /**
- * Fills the episodic memory of `owner` with `count` entries of `dim` dimensions by `client` (one connection of pg), and builds the index of
- * their column in one go. Entry n is of cluster n % clusters. What filters can ask for:
- *   ticker      T0 … T19: 1 in 20, whatever the cluster;       task_type  U0 … U199: 1 in 200, whatever the cluster;
+ * Fills the episodic memory of `owner` with `count` entries of `dim` dimensions through `client` (one connection of pg), then builds the
+ * index of their column. Entry n belongs to cluster n % clusters. For filters:
+ *   ticker      T0 … T19: 1 in 20, independent of the cluster;       task_type  U0 … U199: 1 in 200, independent of the cluster;
  *   regime_tag  sector 0 … 19: 1 in 20, the same for a cluster; industry 0 … 199: the cluster itself, 1 in 200.
  */
 export async function fillVectors(client, { owner = 'local', model = 'bench', count, dim, clusters = SHAPE.clusters, spread = SHAPE.spread }) {
@@ -52,7 +52,7 @@ export async function fillVectors(client, { owner = 'local', model = 'bench', co
   await query('vacuum analyze daybook.episodic_memory, daybook.episodic_vectors');
 }
 
-/** Queries: a vector of `count` entries each, with noise, so that it is near its cluster and is none of them: {cluster, vector}. */
+/** `count` queries {cluster, vector}: vectors of entries with noise, so that each is near its cluster but equals no entry. */
 export async function queryVectors(client, { owner = 'local', model = 'bench', count, noise = 0.5 }) {
   await client.query('set search_path = daybook, public');
   const { rows } = await client.query(
@@ -62,7 +62,7 @@ export async function queryVectors(client, { owner = 'local', model = 'bench', c
     [owner, model, count],
   );
   let state = 1;
-  const random = () => (state = (state * 48271) % 2147483647) / 2147483647; // the same every time
+  const random = () => (state = (state * 48271) % 2147483647) / 2147483647; // the same in every run
   return rows.map(({ cluster, vector }) => {
     const size = (noise * Math.sqrt(12)) / Math.sqrt(vector.length);
     return { cluster, vector: vector.map((x) => x + size * (random() - 0.5)) };

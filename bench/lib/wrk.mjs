@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { run } from '../../tests/lib/processes.mjs';
 
 const SCRIPTS = fileURLToPath(new URL('../wrk/', import.meta.url));
-const env = { ...process.env, LUA_PATH: `${SCRIPTS}?.lua` }; // what scripts share lies beside them
+const env = { ...process.env, LUA_PATH: `${SCRIPTS}?.lua` }; // for the modules that scripts share
 
-let seed = 1; // another one for every run, so that no two send the same bodies
+let seed = 1; // a new one for every run, so that no two send the same bodies
 
 /**
- * {requests, failed, refused, seconds, p50, p99 (µs)} of so many seconds of one kind of request; those that failed, refused or lost, are
- * not among the requests. `more` are further arguments of the script.
+ * Runs wrk with one kind of request: {requests, failed, refused, seconds, p50, p99 (µs)}. Failed requests, rejected or lost, are not
+ * counted in `requests`. `more` are further arguments of the script.
  */
 export async function wrk(stage, base, kind, connections, seconds, more = []) {
   const args = [

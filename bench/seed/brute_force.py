@@ -1,9 +1,9 @@
-"""What an agent would build for itself: entries in SQLite, each vector a blob, a search that compares all of them with numpy.
+"""The simplest solution in Python: entries in SQLite, vectors as blobs, and a search that compares all of them with numpy.
 
 usage: brute_force.py FILE COUNT DIM
 
-Makes the database FILE with COUNT entries whose vectors are random, says "ready", and then answers each line of standard input (a task
-type, or "-" for all) with a line: the microseconds that a search for the five nearest took.
+Creates the database FILE with COUNT entries with random vectors and prints "ready". For each line of standard input (a task type, or "-"
+for all) it then searches for the five nearest entries and prints the time in microseconds.
 """
 import sqlite3
 import sys

@@ -1,4 +1,4 @@
--- GET /v1/deployments/{id}/context: the arguments are the bench's folder, a seed and the deployment.
+-- GET /v1/deployments/{id}/context: arguments are the working folder, a seed and the deployment.
 require "report"
 
 function init(args)

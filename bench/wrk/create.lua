@@ -1,4 +1,4 @@
--- POST /v1/lessons: every body is new text, of the kind that lib/texts.mjs makes.
+-- POST /v1/lessons: every body is new text, like that of lib/texts.mjs.
 require "texts"
 
 local random = math.random

@@ -1,11 +1,11 @@
--- What posts to deployments share: those of a file are posted to one after the other, all of them before the first one comes again. They are
--- far more than there are connections, so two posts to one deployment are never on their way at once.
+-- Shared by the scripts that post to deployments: goes through the deployments of a file in turn. There are far more of them than connections,
+-- so two posts to one deployment are never in flight together.
 require "report"
 
 local heads, tail, body_of, body = {}, nil, nil, nil
 local turn, at = 0, 0
 
--- args: the bench's folder, a seed and the name of the file; `make(turn)` gives the body for all deployments of a turn.
+-- args: the working folder, a seed and the name of the file. `make(turn)` returns the body for all deployments of a turn.
 function post_to_deployments(args, what, make)
    body_of = make
    for i, id in ipairs(lines(args[1] .. "/" .. args[3])) do

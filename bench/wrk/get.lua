@@ -1,4 +1,4 @@
--- GET /v1/lessons/{id}: arguments are the folder of ids.txt and a seed. The requests are made before the clock starts.
+-- GET /v1/lessons/{id}: arguments are the folder of ids.txt and a seed. The requests are built before the clock starts.
 require "report"
 
 local requests = {}

@@ -1,4 +1,4 @@
--- What wrk measured, as one line of JSON.
+-- Prints the results of wrk as one line of JSON.
 function done(summary, latency)
    local e = summary.errors
    io.write(string.format('{"answered":%d,"refused":%d,"lost":%d,"us":%d,"p50":%d,"p99":%d}\n', summary.requests, e.status,
@@ -14,7 +14,7 @@ function lines(path)
    return all
 end
 
--- What wrk.format makes of a POST of JSON, cut where the length and the body go.
+-- A POST of JSON from wrk.format, split where the length and the body go.
 function cut_post(path)
    wrk.headers["Content-Type"] = "application/json"
    return wrk.format("POST", path, nil, "x"):match("^(.*Content%-Length: )1(\r\n.*)x$")

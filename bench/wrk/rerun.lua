@@ -1,5 +1,5 @@
 -- POST /v1/episodic/should_rerun: arguments are the folder of pairs.txt (ticker, task type), a seed and the signals as JSON. The requests
--- are made before the clock starts.
+-- are built before the clock starts.
 require "report"
 
 local requests = {}

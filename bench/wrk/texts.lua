@@ -1,10 +1,10 @@
--- What posts of new text share. Their arguments are the folder of words.txt and a seed.
+-- Shared by the scripts that post new text. Arguments are the folder of words.txt and a seed.
 require "report"
 
 local random, floor, concat = math.random, math.floor, table.concat
 local words, parts = nil, {}
 
--- So many words; with a skew of 2 the common ones more often than the rare ones, as lib/texts.mjs takes them, with 1 all alike.
+-- Random words. With a skew of 2 common words are more frequent, as in lib/texts.mjs; with 1 all are equally frequent.
 function text(count, skew)
    for i = 1, count do
       parts[i] = words[1 + floor(#words * random() ^ skew)]
@@ -12,7 +12,7 @@ function text(count, skew)
    return concat(parts, " ", 1, count)
 end
 
--- Each request is a POST to the path; `make` gives the pieces of its body.
+-- Each request is a POST to the path; `make` returns the pieces of its body.
 function post_texts(path, make)
    local head, tail
 

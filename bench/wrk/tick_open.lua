@@ -1,4 +1,4 @@
--- A tick that opens a trade: the first one of a deployment, with the hundred bars that say which market it is. Arguments: see deployments.lua.
+-- A tick that opens a trade: the first one of a deployment, with a hundred bars for its regime. Arguments: see deployments.lua.
 require "deployments"
 
 local function bars()

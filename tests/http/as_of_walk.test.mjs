@@ -31,16 +31,16 @@ const isRead = (o) => o.path.startsWith('/v1/') && (o.method === 'GET' || (o.met
 
 /** Reads without as_of, each with the reason it needs none. */
 const TIMELESS = {
-  'POST /v1/materialize': 'computes from its body alone',
-  'POST /v1/regime': 'computes from its body alone',
-  'GET /v1/embeddings': 'tells what the service can do and has left to do, not what was known',
-  'POST /v1/embeddings/rebuild': 'writes, as often as it is called, what can be made again from the entries',
+  'POST /v1/materialize': 'computes from its body only',
+  'POST /v1/regime': 'computes from its body only',
+  'GET /v1/embeddings': 'describes the service as it is now',
+  'POST /v1/embeddings/rebuild': 'writes vectors, which can be rebuilt from the entries at any time',
 };
 
 /** Operations with as_of that this test skips, each with the reason. */
 const NOT_ASKED = {
-  'POST /v1/research/step': 'asks a model and writes; what it reads is what /v1/research/prepare reads',
-  'POST /v1/deployments/{id}/reflect': 'writes, and refuses an instant before the active note; http/reflect tests what it reads at one',
+  'POST /v1/research/step': 'calls a model and writes; it reads what /v1/research/prepare reads',
+  'POST /v1/deployments/{id}/reflect': 'writes, and rejects an instant before the active note; reflect.test.mjs covers as_of',
 };
 
 /** The requests to send for each operation: queries for a GET, bodies for a POST, without as_of. */

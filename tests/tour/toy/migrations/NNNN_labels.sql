@@ -1,4 +1,4 @@
--- Labels: a short text under a name of the caller's.
+-- Labels: a short text under a name that the caller chooses.
 
 create table labels (
     owner       text        collate "C" not null,
@@ -12,8 +12,8 @@ create table labels (
 create unique index labels_current on labels (owner, label) where known_until = 'infinity';
 comment on table labels is 'Every version of every label; the current one has known_until = infinity';
 comment on column labels.owner is 'Owner of the label';
-comment on column labels.label is 'Name that the owner gave it';
+comment on column labels.label is 'Name of the label';
 comment on column labels.known_from is 'Start of this version, on the caller''s clock';
 comment on column labels.known_until is 'End of this version; infinity for the current one';
-comment on column labels.caption is 'Its text';
+comment on column labels.caption is 'Text of the label';
 select protect_owned('labels');
