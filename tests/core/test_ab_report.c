@@ -69,7 +69,7 @@ static void smallest(double edge, double least[AB_METRICS])
     ab_report_release(r);
 }
 
-/* The last is of those that show it by either metric. */
+/* The last count is of skills with an effect in either metric. */
 static void count_skills(int skills, double edge, int found[AB_METRICS + 1])
 {
     chance_state = 29;

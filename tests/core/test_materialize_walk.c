@@ -193,7 +193,7 @@ static void state_facts(const struct walk *w, struct tick *tick, const int64_t t
         bool flip = l->size * target[i] < 0, fresh = l->size == 0 || flip;
         model_trade(l, fresh ? 0 : target[i]);
         if (w->manner.states_pnl && !(l->size == 0 && w->line[i].size == 0))
-            position->realized_pnl_usd = stated(flip ? 0 : model_realized(l)); /* of what it lists now */
+            position->realized_pnl_usd = stated(flip ? 0 : model_realized(l)); /* of the position it lists */
         if (w->manner.states_entry && target[i] != 0)
             position->entry_price =
                 fresh ? position->mark_price : stated(l->basis / ((long double)l->size / 1000));

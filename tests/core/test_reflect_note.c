@@ -120,7 +120,7 @@ START_TEST(white_space_is_empty_and_too_much_is_too_long_in_characters)
 }
 END_TEST
 
-/* A note whose slots have these bullets, each of so many letters. */
+/* A note whose bullets have these lengths. */
 static const char *sized(const size_t bullets[REFLECT_SLOTS][REFLECT_BULLETS_MAX], const char *letter)
 {
     struct buf out = { .arena = &arena };

@@ -182,7 +182,7 @@ END_TEST
 
 /* ---- situations ---- */
 
-START_TEST(only_the_trades_of_the_last_tick_are_described_each_beside_all_others)
+START_TEST(situations_are_written_only_for_trades_of_the_last_tick_and_name_all_other_positions)
 {
     const int64_t now_us = unit_time_us("2026-06-04T10:00:00Z");
     struct trade open[] = {
@@ -217,4 +217,4 @@ UNIT_MAIN("session", a_day_starts_with_the_equity_of_its_first_tick,
           a_pnl_overflow_leaves_the_session_unchanged,
           the_risk_state_shows_the_figures_of_a_day_on_that_day_only,
           rejections_are_counted_by_rule_and_the_last_five_keep_their_order, few_or_no_rejections_are_counted,
-          only_the_trades_of_the_last_tick_are_described_each_beside_all_others)
+          situations_are_written_only_for_trades_of_the_last_tick_and_name_all_other_positions)

@@ -8,9 +8,9 @@
 static const struct {
     const char *table, *reason;
 } closed[] = {
-    { "api_keys", "who may do what is not for readers" },
-    { "idempotency_keys", "answers kept for the service's own use" },
-    { "reader_owners", "who may read whose rows" },
+    { "api_keys", "readers may not see keys" },
+    { "idempotency_keys", "stored responses are internal" },
+    { "reader_owners", "readers may not see other readers" },
 };
 
 static char name[64];

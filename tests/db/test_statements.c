@@ -298,7 +298,8 @@ static void check_together(const struct statement *st, const char *const *values
     int own = 0;
     for (int row = 0; row < PQntuples(r); row++) {
         if (strcmp(PQgetvalue(r, row, 0), "2") != 0) {
-            ck_assert_msg(is_empty(r, row), "%s gives another what is the caller's", st->together_name);
+            ck_assert_msg(is_empty(r, row), "%s returns the caller's row to another request",
+                          st->together_name);
             continue;
         }
         ck_assert_int_lt(own, PQntuples(alone));

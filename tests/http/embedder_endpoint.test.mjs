@@ -34,14 +34,14 @@ const search = async (body, api = s.api) => (await api.post('/v1/episodic/search
 const spaces = async () => (await s.api.get('/v1/embeddings', { status: 200 })).json;
 
 /** Brings the endpoint back and waits until the service calls it again. */
-async function asked() {
+async function endpointUp() {
   models.embeddings.reset();
   await until(async () => (await create()).embedding_status !== 'pending', 'the endpoint is called again');
 }
 
 /** Waits until every pending entry is embedded, too. */
 async function recovered() {
-  await asked();
+  await endpointUp();
   await until(async () => {
     await create();
     return (await spaces()).pending === 0;
@@ -84,8 +84,8 @@ const failures = {
   'a status 500': model.status(500),
   'a status 401': model.status(401),
   'an early close': model.closeEarly(),
-  'a close in the middle': model.closeMidway(),
-  'bytes that are no HTTP': model.garbage(),
+  'a close midway': model.closeMidway(),
+  'bytes that are not HTTP': model.garbage(),
   'invalid JSON': model.invalidJson(),
   'an empty body': model.emptyBody(),
   'another dimension': model.embed({ dimension: 63 }),
@@ -95,7 +95,7 @@ const failures = {
   'a vector with null': model.vectors([[null, ...new Array(63).fill(1)]]),
   'a redirect': model.redirect('http://127.0.0.1:9/'),
   'a hang': model.hang(),
-  'a 429 that asks for too long a wait': model.status(429, { retryAfter: 60 }),
+  'a 429 with a long Retry-After': model.status(429, { retryAfter: 60 }),
 };
 
 for (const [n, [name, behaviour]] of Object.entries(failures).entries())
@@ -128,9 +128,9 @@ test('while the circuit is open the endpoint is not called; then one successful 
   const log = s.service.log.length;
   models.embeddings.always(model.status(401));
   for (let i = 0; i < 3; i++) assert.equal((await create()).embedding_status, 'pending');
-  const asked = models.embeddings.requests.length;
+  const calls = models.embeddings.requests.length;
   assert.equal((await create()).embedding_status, 'pending');
-  assert.equal(models.embeddings.requests.length, asked);
+  assert.equal(models.embeddings.requests.length, calls);
   assert.equal((await spaces()).available, false);
   const open = await metricsOf(s.api);
   assert.equal(open.get('daybook_embedding_circuit_open'), 1);
@@ -200,16 +200,16 @@ test('a text that the endpoint always rejects blocks no others, not even those o
   const poisoned = () => models.embeddings.requests.filter(({ text }) => text.includes('poison')).length;
   const before = poisoned();
   for (let i = 0; i < 20; i++) await Promise.all([create({ ticker: 'OTHER' }), search({ text: 'anything', ticker: 'OTHER' })]);
-  assert.ok(poisoned() - before < 10, `what was refused is asked for again by hardly any of 40 requests, not ${poisoned() - before} times`);
+  assert.ok(poisoned() - before < 10, `40 requests sent the rejected text ${poisoned() - before} times`);
   const found = await search({ text: 'poison', ticker: 'NEVER' });
   assert.deepEqual([found.degraded, found.items.map(({ id }) => id)], ['embedder_unavailable', [made[1].id]]);
 });
 
 test('many rejected texts do not block accepted ones', async () => {
-  await asked();
+  await endpointUp();
   await s.query('delete from daybook.episodic_memory');
-  const still = await startService(s.cluster.url(await s.cluster.createDatabase()), { args: ['--loops', '1'], env: { ...settings, DAYBOOK_BACKFILL: 'off' } });
-  const api = makeClient(still.base);
+  const service = await startService(s.cluster.url(await s.cluster.createDatabase()), { args: ['--loops', '1'], env: { ...settings, DAYBOOK_BACKFILL: 'off' } });
+  const api = makeClient(service.base);
   models.embeddings.always(model.status(503));
   for (let i = 0; i < 43; i++) await create({ answer: i > 2 ? 'poison' : 'fine', created_at: new Date(Date.UTC(2026, 0, 1, 0, i)).toISOString() }, api);
   await until(async () => (await api.get('/v1/embeddings', { status: 200 })).json.available, 'the endpoint is called again');
@@ -217,7 +217,7 @@ test('many rejected texts do not block accepted ones', async () => {
   const rebuilt = await api.post('/v1/embeddings/rebuild', { batch: 40 }, { status: 200 });
   assert.deepEqual(JSON.parse(rebuilt.text.trim().split('\n').at(-1)), { done: true, embedded: 3, refused: 40, remaining: 40 });
   api.close();
-  await still.stop();
+  await service.stop();
 });
 
 test('rejected texts do not block the background job, for their owner or for others', async () => {
@@ -225,12 +225,12 @@ test('rejected texts do not block the background job, for their owner or for oth
   models.embeddings.always(model.status(503));
   for (let i = 0; i < 43; i++) await create({ ticker: 'MANY', answer: i > 2 && i < 40 ? 'poison' : 'fine', created_at: new Date(Date.UTC(2026, 0, 1, 0, i)).toISOString() });
   models.embeddings.always(rejectPoison);
-  const open = async (owner) => (await s.query("select count(*)::int as n from daybook.episodic_memory where owner = $1 and embedding_status = 'pending' and answer = 'fine'", [owner]))[0].n;
+  const pendingOf = async (owner) => (await s.query("select count(*)::int as n from daybook.episodic_memory where owner = $1 and embedding_status = 'pending' and answer = 'fine'", [owner]))[0].n;
   await s.query(
     `insert into daybook.episodic_memory (owner, id, ticker, task_type, created_at, question, answer, confidence, source, embedding_status, content_hash)
      values ('zoe', gen_random_uuid(), 'A', 't', '2026-01-01', 'q', 'fine', 0.6, 'external', 'pending', 'x')`,
   );
-  await until(async () => (await open('local')) === 0 && (await open('zoe')) === 0, 'the others are embedded');
+  await until(async () => (await pendingOf('local')) === 0 && (await pendingOf('zoe')) === 0, 'the others are embedded');
   assert.equal((await spaces()).pending, 37);
   await s.query('delete from daybook.episodic_memory');
 });
@@ -259,10 +259,10 @@ test('a service stopped while the endpoint hangs exits cleanly', async () => {
   models.embeddings.always(model.hang());
   const service = await s.another({ env: { ...settings, DAYBOOK_STOP_TIMEOUT_MS: '200', DAYBOOK_EMBEDDING_TIMEOUT_MS: '60000' } });
   const api = makeClient(service.base);
-  const asked = Array.from({ length: 20 }, () => api.post('/v1/episodic', entry(), { check: false }).catch(({ code }) => ({ code })));
+  const requests = Array.from({ length: 20 }, () => api.post('/v1/episodic', entry(), { check: false }).catch(({ code }) => ({ code })));
   await until(() => models.embeddings.hanging >= 20, 'all requests hang');
   await service.stop();
-  for (const { status, code } of await Promise.all(asked)) assert.ok(status === 503 || code === 'ECONNRESET', `${status} ${code}`);
+  for (const { status, code } of await Promise.all(requests)) assert.ok(status === 503 || code === 'ECONNRESET', `${status} ${code}`);
   api.close();
   models.embeddings.reset();
 });

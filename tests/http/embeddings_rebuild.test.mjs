@@ -1,4 +1,4 @@
-// Rebuilding vectors: in batches, interrupted and continued, beside other requests.
+// Rebuilding vectors: in batches, interrupted and continued, while other requests are served.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ const state = async () => (await s.api.get('/v1/embeddings', { status: 200 })).j
 const own = ({ model, spaces }) => spaces.find((x) => x.model === model)?.entries ?? 0;
 
 /** Creates entries with vectors of a model that the service used before. */
-async function outdated(count, ticker = 'OLD') {
+async function createOutdated(count, ticker = 'OLD') {
   await s.query(
     `with made as (
        insert into daybook.episodic_memory (owner, id, ticker, task_type, created_at, question, answer, confidence, source, embedding_status, embedding_model, embedding_dim, content_hash)
@@ -43,7 +43,7 @@ test('a rebuild with nothing to do reports that', async () => {
 
 test('after a change of model every entry gets a new vector, in batches, newest first', async () => {
   await clear();
-  await outdated(25);
+  await createOutdated(25);
   const before = await state();
   assert.deepEqual([before.outdated, own(before)], [25, 0]);
   assert.deepEqual(before.spaces, [{ model: 'former', dim: 2, entries: 25 }]);
@@ -65,7 +65,7 @@ test('after a change of model every entry gets a new vector, in batches, newest 
 
 test('entries that are not rebuilt yet are found by words and never compared', async () => {
   await clear();
-  await outdated(3);
+  await createOutdated(3);
   await rebuild({ max: 1 });
   const { items } = await search(s.api, { text: 'OLD question', k: 10 });
   assert.deepEqual(items.map((x) => x.parts.cosine === null).toSorted(), [false, true, true]);
@@ -74,7 +74,7 @@ test('entries that are not rebuilt yet are found by words and never compared', a
 
 test('a rebuild embeds at most max entries', async () => {
   await clear();
-  await outdated(7);
+  await createOutdated(7);
   assert.deepEqual(await rebuild({ batch: 3, max: 4 }), [
     { embedded: 3, failed: 0, remaining: 4 },
     { embedded: 1, failed: 0, remaining: 3 },
@@ -105,7 +105,7 @@ test('a supplied vector stays; only include_supplied adds one of the service', a
 });
 
 /** Starts a rebuild, waits for `count` lines and closes the connection. */
-function broken(body, count) {
+function abortedRebuild(body, count) {
   return new Promise((resolve, reject) => {
     const request = http.request(`${s.service.base}/v1/embeddings/rebuild`, { method: 'POST', headers: { 'content-type': 'application/json' } });
     let text = '';
@@ -125,8 +125,8 @@ function broken(body, count) {
 
 test('a client that disconnects ends the rebuild; finished batches stay, and the next request continues', async () => {
   await clear();
-  await outdated(600);
-  const seen = await broken({ batch: 1 }, 3);
+  await createOutdated(600);
+  const seen = await abortedRebuild({ batch: 1 }, 3);
   assert.deepEqual(seen.slice(0, 3).map((x) => x.remaining), [599, 598, 597]);
   await until(() => /rebuild status=499 /.test(s.service.log), 'the log has the aborted request');
   const done = own(await state());
@@ -140,7 +140,7 @@ test('a client that disconnects ends the rebuild; finished batches stay, and the
 
 test('other requests are served during a rebuild and see each batch once it is stored', async () => {
   await clear();
-  await outdated(400);
+  await createOutdated(400);
   let running = true;
   const all = rebuild({ batch: 16 }).finally(() => (running = false));
   const seen = new Set();
@@ -154,7 +154,7 @@ test('other requests are served during a rebuild and see each batch once it is s
 
 test('concurrent rebuilds embed each entry once', async () => {
   await clear();
-  await outdated(200);
+  await createOutdated(200);
   const both = await Promise.all([rebuild({ batch: 8 }), rebuild({ batch: 8 })]);
   assert.equal(both[0].at(-1).embedded + both[1].at(-1).embedded, 200);
   assert.equal(own(await state()), 200);

@@ -8,7 +8,7 @@ import { exact } from '../lib/ticks.mjs';
 
 const s = suite();
 const post = (changes, options) => s.api.post('/v1/episodic', newEpisode(changes), options);
-const refusedFor = async (changes) => faults(await post(changes, { status: 422 }));
+const invalidFields = async (changes) => faults(await post(changes, { status: 422 }));
 const count = async () => (await s.query('SELECT count(*)::int AS n FROM daybook.episodic_memory'))[0].n;
 const storedVectors = (id) => vectorsOf(s.query, id);
 
@@ -50,7 +50,7 @@ test('the confidence follows from the source, unless the caller states one', asy
     assert.equal((await createEpisode(s.api, { source, confidence: 0.42 })).confidence, 0.42, source);
     assert.equal((await createEpisode(s.api, { source, confidence: 0 })).confidence, 0, source);
   }
-  assert.deepEqual(await refusedFor({ source: 'hearsay' }), ['source: not_a_choice']);
+  assert.deepEqual(await invalidFields({ source: 'hearsay' }), ['source: not_a_choice']);
 });
 
 test('numbers keep every digit', async () => {
@@ -90,18 +90,18 @@ test('length limits count characters, not bytes, and are inclusive', async () =>
     probability: 1,
     confidence: 1,
   });
-  assert.deepEqual(await refusedFor({ ticker: r.repeat(65), task_type: r.repeat(65), question: 'x'.repeat(4001), answer: 'x'.repeat(50001) }), [
+  assert.deepEqual(await invalidFields({ ticker: r.repeat(65), task_type: r.repeat(65), question: 'x'.repeat(4001), answer: 'x'.repeat(50001) }), [
     'answer: too_long',
     'question: too_long',
     'task_type: too_long',
     'ticker: too_long',
   ]);
-  assert.deepEqual(await refusedFor({ source_citations: Array.from({ length: 65 }, (_, i) => `c${i}`) }), ['source_citations: too_many']);
-  assert.deepEqual(await refusedFor({ source_citations: ['x'.repeat(1001)] }), ['source_citations[0]: too_long']);
-  assert.deepEqual(await refusedFor({ regime_tag: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, 1])) }), ['regime_tag: too_many']);
-  assert.deepEqual(await refusedFor({ ttl_seconds: 0 }), ['ttl_seconds: out_of_range']);
-  assert.deepEqual(await refusedFor({ ttl_seconds: 315360001 }), ['ttl_seconds: out_of_range']);
-  assert.deepEqual(await refusedFor({ probability: 1.0001, confidence: -0.1 }), ['confidence: out_of_range', 'probability: out_of_range']);
+  assert.deepEqual(await invalidFields({ source_citations: Array.from({ length: 65 }, (_, i) => `c${i}`) }), ['source_citations: too_many']);
+  assert.deepEqual(await invalidFields({ source_citations: ['x'.repeat(1001)] }), ['source_citations[0]: too_long']);
+  assert.deepEqual(await invalidFields({ regime_tag: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, 1])) }), ['regime_tag: too_many']);
+  assert.deepEqual(await invalidFields({ ttl_seconds: 0 }), ['ttl_seconds: out_of_range']);
+  assert.deepEqual(await invalidFields({ ttl_seconds: 315360001 }), ['ttl_seconds: out_of_range']);
+  assert.deepEqual(await invalidFields({ probability: 1.0001, confidence: -0.1 }), ['confidence: out_of_range', 'probability: out_of_range']);
 });
 
 test('every invalid field is reported, and nothing is stored', async () => {
@@ -122,13 +122,13 @@ test('every invalid field is reported, and nothing is stored', async () => {
 });
 
 test('a regime has keys with scalar values only', async () => {
-  assert.deepEqual(await refusedFor({ regime_tag: { rates: ['cutting'], vol: { a: 1 }, ok: 1, none: null } }), [
+  assert.deepEqual(await invalidFields({ regime_tag: { rates: ['cutting'], vol: { a: 1 }, ok: 1, none: null } }), [
     'regime_tag.none: wrong_type',
     'regime_tag.rates: wrong_type',
     'regime_tag.vol: wrong_type',
   ]);
-  assert.deepEqual(await refusedFor({ regime_tag: { 'two words': 1 } }), ['regime_tag.two words: invalid_name']);
-  assert.deepEqual(await refusedFor({ regime_tag: { rates: 'x'.repeat(65), vol: '' } }), ['regime_tag.rates: too_long', 'regime_tag.vol: too_short']);
+  assert.deepEqual(await invalidFields({ regime_tag: { 'two words': 1 } }), ['regime_tag.two words: invalid_name']);
+  assert.deepEqual(await invalidFields({ regime_tag: { rates: 'x'.repeat(65), vol: '' } }), ['regime_tag.rates: too_long', 'regime_tag.vol: too_short']);
 });
 
 test('a body over the limit, an invalid number and invalid JSON each get their own error code', async () => {
@@ -158,20 +158,20 @@ test("the caller's vector is stored with length 1 in the narrowest column, under
 
 test('a zero vector, one with too many numbers and one without a model are rejected', async () => {
   const model = { embedding_model: 'm' };
-  assert.deepEqual(await refusedFor({ embedding: [0, 0, 0], ...model }), ['embedding: invalid_vector']);
-  assert.deepEqual(await refusedFor({ embedding: [1e-60, 0], ...model }), ['embedding: invalid_vector']);
-  assert.deepEqual(await refusedFor({ embedding: [1e300, 1], ...model }), ['embedding: invalid_vector']);
-  assert.deepEqual(await refusedFor({ embedding: [], ...model }), ['embedding: too_few']);
-  assert.deepEqual(await refusedFor({ embedding: Array(4001).fill(1), ...model }), ['embedding: too_many']);
-  assert.deepEqual(await refusedFor({ embedding: [1, 'x', null], ...model }), ['embedding[1]: wrong_type', 'embedding[2]: wrong_type']);
-  assert.deepEqual(await refusedFor({ embedding: [1, 2] }), ['embedding_model: required']);
-  assert.deepEqual(await refusedFor({ embedding_model: 'm' }), ['embedding: required']);
-  assert.deepEqual(await refusedFor({ embedding: [1], embedding_model: 'x'.repeat(101) }), ['embedding_model: too_long']);
+  assert.deepEqual(await invalidFields({ embedding: [0, 0, 0], ...model }), ['embedding: invalid_vector']);
+  assert.deepEqual(await invalidFields({ embedding: [1e-60, 0], ...model }), ['embedding: invalid_vector']);
+  assert.deepEqual(await invalidFields({ embedding: [1e300, 1], ...model }), ['embedding: invalid_vector']);
+  assert.deepEqual(await invalidFields({ embedding: [], ...model }), ['embedding: too_few']);
+  assert.deepEqual(await invalidFields({ embedding: Array(4001).fill(1), ...model }), ['embedding: too_many']);
+  assert.deepEqual(await invalidFields({ embedding: [1, 'x', null], ...model }), ['embedding[1]: wrong_type', 'embedding[2]: wrong_type']);
+  assert.deepEqual(await invalidFields({ embedding: [1, 2] }), ['embedding_model: required']);
+  assert.deepEqual(await invalidFields({ embedding_model: 'm' }), ['embedding: required']);
+  assert.deepEqual(await invalidFields({ embedding: [1], embedding_model: 'x'.repeat(101) }), ['embedding_model: too_long']);
 });
 
 test("a vector that claims the service's own model must have its dimension", async () => {
   const { embedding_model, embedding_dim } = await createEpisode(s.api);
-  assert.deepEqual(await refusedFor({ embedding: Array(embedding_dim + 1).fill(1), embedding_model }), ['embedding: invalid_vector']);
+  assert.deepEqual(await invalidFields({ embedding: Array(embedding_dim + 1).fill(1), embedding_model }), ['embedding: invalid_vector']);
   const made = await createEpisode(s.api, { embedding: Array(embedding_dim).fill(1), embedding_model });
   assert.equal(made.embedding_status, 'supplied');
 });

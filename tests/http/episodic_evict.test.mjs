@@ -32,7 +32,7 @@ function model(entries, at, { policies = ['time', 'size', 'relevance'], ...given
 }
 
 /** Creates entries of a few tickers and tasks over a year, some of them reused; each with the times of its reads. */
-async function year(task_type, count, seed) {
+async function createYear(task_type, count, seed) {
   const random = randomOf(seed);
   const entries = Array.from({ length: count }, () => newEpisode({ ticker: `E${Math.floor(random() * 4)}`, task_type, created_at: day(1 + Math.floor(random() * 360)) }));
   const { lines } = await postEpisodes(s.api, entries);
@@ -47,7 +47,7 @@ async function year(task_type, count, seed) {
 }
 
 test('every policy, alone and combined, matches the entries that a model of it matches, at several instants', async () => {
-  const entries = await year('model', 160, 4);
+  const entries = await createYear('model', 160, 4);
   for (const at of [day(1), day(60), day(200), day(361), day(700)])
     for (const asked of [
       {},
@@ -70,7 +70,7 @@ test('every policy, alone and combined, matches the entries that a model of it m
 });
 
 test('an eviction moves what its dry run showed, oldest first, up to the limit, and counts the rest', async () => {
-  const entries = await year('limit', 90, 5);
+  const entries = await createYear('limit', 90, 5);
   const at = day(365);
   const asked = { task_type: 'limit', at, policies: ['size', 'relevance'], keep_per_pair: 6, unread_days: 60 };
   const expected = model(entries, at, asked);

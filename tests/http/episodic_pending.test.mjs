@@ -12,7 +12,7 @@ const pending = async (owner = 'local') =>
   (await s.query(`SELECT count(*)::int AS n FROM daybook.episodic_memory WHERE owner = $1 AND embedding_status = 'pending'`, [owner]))[0].n;
 
 /** Stores an entry, which makes the service look for pending entries, and waits until none are left. */
-async function filled(api = s.api) {
+async function storeAndWait(api = s.api) {
   await createEpisode(api);
   await until(async () => (await pending()) === 0, 'nothing is pending');
 }
@@ -31,7 +31,7 @@ test('an entry without a vector is pending and has no model', async () => {
   const { embedding_status, embedding_model, embedding_dim } = (await s.api.get(`/v1/episodic/${id}`, { status: 200 })).json;
   assert.deepEqual([embedding_status, embedding_model, embedding_dim], ['pending', null, null]);
   assert.deepEqual((await s.api.get('/v1/episodic?embedding_status=pending', { status: 200 })).json.items.map((e) => e.id), [id]);
-  await filled();
+  await storeAndWait();
   const after = (await s.api.get(`/v1/episodic/${id}`, { status: 200 })).json;
   assert.equal(after.embedding_status, 'embedded');
   const [{ model, dim, length }] = await vectorsOf(s.query, id);
@@ -44,7 +44,7 @@ test('a vector made later equals one made immediately', async () => {
   const second = (await s.api.post('/v1/episodic', { ...body, created_at: '2026-01-02T00:00:00Z' }, { status: 201 })).json;
   await s.query('DELETE FROM daybook.episodic_vectors WHERE episode_id = $1', [second.id]);
   await s.query(`UPDATE daybook.episodic_memory SET embedding_status = 'pending', embedding_model = NULL, embedding_dim = NULL WHERE id = $1`, [second.id]);
-  await filled();
+  await storeAndWait();
   const rows = await s.query(`SELECT DISTINCT coalesce(v384::text, v768::text, v1024::text, v1536::text) AS v FROM daybook.episodic_vectors WHERE episode_id = ANY ($1)`, [[first.id, second.id]]);
   assert.equal(rows.length, 1);
 });
@@ -70,7 +70,7 @@ test('two services that embed the same entries concurrently store one vector eac
   try {
     for (let round = 0; round < 5; round++) {
       const ids = await leavePending(BATCH);
-      await Promise.all([s.api, api, s.api, api].map((a) => filled(a)));
+      await Promise.all([s.api, api, s.api, api].map((a) => storeAndWait(a)));
       for (const id of ids) assert.equal((await vectorsOf(s.query, id)).length, 1);
     }
   } finally {
@@ -83,7 +83,7 @@ test('an entry that was deleted or embedded in the meantime is left alone', asyn
   const [gone, given, waits] = await leavePending(3);
   await s.query('DELETE FROM daybook.episodic_memory WHERE id = $1', [gone]);
   await s.query(`UPDATE daybook.episodic_memory SET embedding_status = 'supplied', embedding_model = 'theirs', embedding_dim = 1 WHERE id = $1`, [given]);
-  await filled();
+  await storeAndWait();
   assert.equal((await s.api.get(`/v1/episodic/${given}`, { status: 200 })).json.embedding_model, 'theirs');
   assert.equal((await s.api.get(`/v1/episodic/${waits}`, { status: 200 })).json.embedding_status, 'embedded');
 });

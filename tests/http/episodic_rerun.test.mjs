@@ -14,7 +14,7 @@ const entryOf = async (id) => (await s.api.get(`/v1/episodic/${id}`, { status: 2
 const strip = ({ duplicate, ...entry }) => entry;
 
 /** Creates an entry on day 10 and asks about it on day 12. */
-async function pair(entry = {}) {
+async function newPrior(entry = {}) {
   const ticker = newTicker();
   const made = strip(await createEpisode(s.api, { ticker, created_at: day(10), confidence: 0.9, ...entry }));
   return { ticker, made, ask: (body = {}) => shouldRerun(s.api, { ticker, as_of: day(12), ...body }) };
@@ -31,7 +31,7 @@ test('without a prior the answer is to research', async () => {
 });
 
 test('a prior that still holds is returned in full with its age, and counts as one read', async () => {
-  const { made, ask } = await pair({ regime_tag: { rates: 'cutting' }, probability: 0.7, source_citations: ['10-K'] });
+  const { made, ask } = await newPrior({ regime_tag: { rates: 'cutting' }, probability: 0.7, source_citations: ['10-K'] });
   const answer = await ask({ new_signals: { rates: 'cutting', vol: 'low', new_filing_since: false, guidance_update_since: false }, cost_usd: exact('0.450') });
   assert.deepEqual(answer, { rerun: false, reasons: [], regime_keys: { changed: [], unknown: [] }, prior: made, prior_age_days: 2 });
   const { read_count, last_read_at } = await entryOf(made.id);
@@ -41,7 +41,7 @@ test('a prior that still holds is returned in full with its age, and counts as o
 });
 
 test('each reason is reported alone, and all of them in a fixed order', async () => {
-  const { ask } = await pair({ regime_tag: { rates: 'cutting', vix: 18.5, season: true } });
+  const { ask } = await newPrior({ regime_tag: { rates: 'cutting', vix: 18.5, season: true } });
   const same = { rates: 'cutting', vix: 18.5, season: true };
   const of = async (signals) => {
     const { rerun, reasons, regime_keys } = await ask({ new_signals: { ...same, ...signals } });
@@ -58,7 +58,7 @@ test('each reason is reported alone, and all of them in a fixed order', async ()
   assert.deepEqual(await of({ vix: undefined }), [['regime_unknown'], [], ['vix']]);
   assert.deepEqual(await of({ rates: 'holding', vix: 18.6, season: undefined }), [['regime_changed', 'regime_unknown'], ['rates', 'vix'].sort((a, b) => a.length - b.length), ['season']]);
 
-  const weak = await pair({ confidence: 0.3, regime_tag: { rates: 'cutting', vol: 'low' } });
+  const weak = await newPrior({ confidence: 0.3, regime_tag: { rates: 'cutting', vol: 'low' } });
   const all = await weak.ask({ new_signals: { rates: 'holding', new_filing_since: true, guidance_update_since: true } });
   assert.deepEqual(all.reasons, ['new_filing', 'guidance_update', 'regime_changed', 'regime_unknown', 'low_confidence']);
   assert.equal(all.prior.id, weak.made.id, 'the prior is still returned');
@@ -73,7 +73,7 @@ test('confidence below 0.55 is low, whether stated or derived from the source', 
     [{ confidence: undefined, source: 'agent_inferred' }, []],
     [{ confidence: undefined, source: 'recalled' }, ['low_confidence']],
   ])
-    assert.deepEqual((await (await pair(entry)).ask()).reasons, reasons, JSON.stringify(entry));
+    assert.deepEqual((await (await newPrior(entry)).ask()).reasons, reasons, JSON.stringify(entry));
 });
 
 test('the prior is the newest entry of the requested number of days', async () => {
@@ -93,11 +93,11 @@ test('the prior is the newest entry of the requested number of days', async () =
 });
 
 test('an entry is no prior once it has expired or been evicted', async () => {
-  const { ticker, made } = await pair({ ttl_seconds: 86400 * 3 });
+  const { ticker, made } = await newPrior({ ttl_seconds: 86400 * 3 });
   const at = async (n, time) => (await shouldRerun(s.api, { ticker, as_of: day(n, time) })).prior?.id;
   assert.equal(await at(12, '23:59:59.999999'), made.id);
   assert.equal(await at(13), undefined, 'it expires exactly at expires_at');
-  const second = await pair();
+  const second = await newPrior();
   await evict(s.api, { ticker: second.ticker, dry_run: false, policies: ['time'], max_age_days: 1, at: day(14) });
   const of = async (n) => (await shouldRerun(s.api, { ticker: second.ticker, as_of: day(n) })).prior?.id;
   assert.equal(await of(13), second.made.id);
@@ -105,7 +105,7 @@ test('an entry is no prior once it has expired or been evicted', async () => {
 });
 
 test('with as_of the prior has the reads of that instant', async () => {
-  const { ticker, made } = await pair();
+  const { ticker, made } = await newPrior();
   for (const n of [11, 13, 15]) await shouldRerun(s.api, { ticker, as_of: day(n) });
   assert.equal((await shouldRerun(s.api, { ticker, as_of: day(12) })).prior.read_count, 1);
   const { read_count, last_read_at } = await entryOf(made.id);
@@ -113,7 +113,7 @@ test('with as_of the prior has the reads of that instant', async () => {
 });
 
 test('concurrent reads are all counted, with and without an Idempotency-Key', async () => {
-  const { made, ask } = await pair();
+  const { made, ask } = await newPrior();
   await Promise.all(Array.from({ length: 40 }, (_, i) => shouldRerun(s.api, { ticker: made.ticker, as_of: day(12) }, { headers: i % 2 ? {} : { 'idempotency-key': `reuse-${i}` } })));
   await Promise.all(Array.from({ length: 10 }, () => shouldRerun(s.api, { ticker: made.ticker, as_of: day(12) }, { headers: { 'idempotency-key': 'reuse-0' }, status: undefined })));
   assert.equal((await entryOf(made.id)).read_count, 40);
@@ -122,7 +122,7 @@ test('concurrent reads are all counted, with and without an Idempotency-Key', as
 });
 
 test('concurrent requests each get their own prior', async () => {
-  const made = await Promise.all(Array.from({ length: 30 }, () => pair()));
+  const made = await Promise.all(Array.from({ length: 30 }, () => newPrior()));
   const answers = await Promise.all(made.map(({ ask }, i) => (i % 3 ? ask() : shouldRerun(s.api, { ticker: `NONE${i}`, as_of: day(12) }))));
   assert.deepEqual(answers.map((a) => a.prior?.id), made.map((m, i) => (i % 3 ? m.made.id : undefined)));
 });

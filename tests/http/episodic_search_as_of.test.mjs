@@ -10,7 +10,7 @@ const LATER = '2026-03-01T00:00:00.000001Z';
 let made = 0;
 
 /** Creates three entries of a new ticker before AT. */
-async function setting() {
+async function createEntries() {
   const ticker = `T${made++}`;
   const entries = [];
   for (const [i, word] of ['alpha', 'beta', 'gamma'].entries())
@@ -37,7 +37,7 @@ async function unchanged(setup, change) {
 }
 
 test('a later entry changes nothing, not even how rare a word is', async () => {
-  const setup = await setting();
+  const setup = await createEntries();
   await unchanged(setup, async () => {
     for (let i = 0; i < 30; i++) await store(s.api, { ticker: setup.ticker, question: `beta demand ${i}?`, answer: 'beta demand beta', created_at: LATER });
   });
@@ -46,14 +46,14 @@ test('a later entry changes nothing, not even how rare a word is', async () => {
 });
 
 test('a later eviction changes nothing before its instant', async () => {
-  const setup = await setting();
+  const setup = await createEntries();
   const evict = (at) => s.api.post('/v1/episodic/evict', { policies: ['time'], max_age_days: 1, ticker: setup.ticker, dry_run: false, at }, { status: 200 });
   await unchanged(setup, () => evict(LATER));
   assert.deepEqual((await search(s.api, { text: 'demand', ticker: setup.ticker, as_of: LATER })).items, []);
 });
 
 test('a later read does not change read_count', async () => {
-  const setup = await setting();
+  const setup = await createEntries();
   await unchanged(setup, async () => {
     const { json } = await s.api.post(
       '/v1/episodic/should_rerun',

@@ -18,13 +18,13 @@ const rebuild = async (body = {}, api = s.api) =>
   (await api.post('/v1/embeddings/rebuild', body, { status: 200 })).text.split('\n').filter(Boolean).map((line) => JSON.parse(line));
 
 /** Brings the endpoint back and waits until the service calls it again. */
-async function back() {
+async function endpointUp() {
   models.embeddings.reset();
   await until(async () => (await search(s.api, { text: 'anything' })).degraded === null, 'the endpoint is called again');
 }
 
 test('a hybrid search uses words only, and says so', async () => {
-  await back();
+  await endpointUp();
   await store(s.api, { ticker: 'WORDS', question: 'Selenium?', answer: 'A rare one.' });
   const whole = await search(s.api, { text: 'selenium', ticker: 'WORDS' });
   assert.deepEqual([whole.degraded, whole.model, whole.exact], [null, 'test-embedding', true]);
@@ -43,7 +43,7 @@ test('a search in mode vector is 503', async () => {
 });
 
 test('searches that need no embedder work: by words, by a given vector, by an entry with a vector', async () => {
-  await back();
+  await endpointUp();
   const { id } = await store(s.api, { ticker: 'HAS', question: 'Gallium?' });
   await store(s.api, { ticker: 'HAS', question: 'Gallium again?' });
   await store(s.api, { ticker: 'HAS', embedding: [1, 0], embedding_model: 'two' });
@@ -53,7 +53,7 @@ test('searches that need no embedder work: by words, by a given vector, by an en
 });
 
 test('a search by an entry without a vector uses its words', async () => {
-  await back();
+  await endpointUp();
   const other = await store(s.api, { ticker: 'LACKS', question: 'Germanium now?' });
   endpointDown();
   const { id, embedding_status } = await store(s.api, { ticker: 'LACKS', question: 'Germanium?' });
@@ -61,7 +61,7 @@ test('a search by an entry without a vector uses its words', async () => {
   const { degraded, items } = await search(s.api, { id, ticker: 'LACKS' });
   assert.deepEqual([degraded, items.map((x) => x.id)], ['no_vector', [other.id]]);
   assert.equal((await s.api.post('/v1/episodic/search', { id, mode: 'vector' }, { status: 503 })).json.code, 'embedder_unavailable');
-  await back();
+  await endpointUp();
   await allEmbedded(s.api);
   assert.equal((await search(s.api, { id, ticker: 'LACKS', mode: 'vector' })).degraded, null);
 });
@@ -73,7 +73,7 @@ test('a rebuild without an embedder is 503 before its first line', async () => {
 });
 
 test('a rebuild that loses its embedder says so in its last line, and the next one continues', async () => {
-  await back();
+  await endpointUp();
   await rebuild();
   await s.query("update daybook.episodic_memory set embedding_model = 'former' where embedding_status = 'embedded'");
   await s.query("update daybook.episodic_vectors set model = 'former' where model = 'test-embedding'");
@@ -87,13 +87,13 @@ test('a rebuild that loses its embedder says so in its last line, and the next o
   const { error, ...end } = lines.at(-1);
   assert.equal(error.code, 'embedder_unavailable');
   assert.deepEqual(end, { done: false, embedded: 2, refused: 0, remaining: outdated - 2 });
-  await back();
+  await endpointUp();
   const rest = await rebuild();
   assert.deepEqual(rest.at(-1), { done: true, embedded: outdated - 2, refused: 0, remaining: 0 });
 });
 
 test('after a change of model, entries are found by words until they are rebuilt', async () => {
-  await back();
+  await endpointUp();
   await store(s.api, { ticker: 'MODEL', question: 'Indium?' });
   const service = await s.another({ env: models.embeddingEnv({ DAYBOOK_EMBEDDING_MODEL: 'newer-embedding' }) });
   const api = makeClient(service.base);

@@ -20,19 +20,19 @@ const s = suite({
 });
 
 /** For each query the rank of the first relevant memory among the first ten, or 0. */
-async function placesOf(mode) {
+async function ranksOf(mode) {
   const places = [];
   for (const { query, relevant } of queries) {
     const { items } = await search(s.api, { text: query, mode, k: 10 });
-    places.push(items.findIndex((x) => relevant.includes(names.get(x.id))) + 1);
+    ranks.push(items.findIndex((x) => relevant.includes(names.get(x.id))) + 1);
   }
   return places;
 }
 
 /** The share of queries with a relevant memory among the first five, and the mean reciprocal rank. */
-const judge = (places) => ({
-  recall: places.filter((place) => place >= 1 && place <= 5).length / places.length,
-  mrr: places.reduce((sum, place) => sum + (place && 1 / place), 0) / places.length,
+const measure = (ranks) => ({
+  recall: ranks.filter((place) => place >= 1 && place <= 5).length / ranks.length,
+  mrr: ranks.reduce((sum, place) => sum + (place && 1 / place), 0) / ranks.length,
 });
 
 test('the data has enough memories and queries, also queries that share no word with their memory', () => {
@@ -43,9 +43,9 @@ test('the data has enough memories and queries, also queries that share no word 
 test('a hybrid search finds more than words or meaning alone, also paraphrases that share no word', async (t) => {
   const results = {};
   for (const mode of ['hybrid', 'vector', 'text']) {
-    const places = await placesOf(mode);
-    for (const [name, some] of [['all', places], ['no shared word', places.filter((_, i) => queries[i].shares_no_word)]]) {
-      const { recall, mrr } = (results[`${mode}, ${name}`] = judge(some));
+    const places = await ranksOf(mode);
+    for (const [name, some] of [['all', places], ['no shared word', ranks.filter((_, i) => queries[i].shares_no_word)]]) {
+      const { recall, mrr } = (results[`${mode}, ${name}`] = measure(some));
       t.diagnostic(`${mode}, ${name} (${some.length}): recall@5 ${recall.toFixed(3)}, MRR ${mrr.toFixed(3)}`);
     }
   }

@@ -168,8 +168,8 @@ test('a slow statement does not delay fast ones', async () => {
     const stuck = api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }).finally(() => (retired = true));
     try {
       await until(async () => (await waiting()) > 0, 'the statement waits');
-      await eventually(Promise.all(Array.from({ length: 20 }, () => api.get(`/v1/lessons/${id}`, { status: 200 }))), 'reads go on');
-      await eventually(create(api), 'writes go on');
+      await eventually(Promise.all(Array.from({ length: 20 }, () => api.get(`/v1/lessons/${id}`, { status: 200 }))), 'reads are served');
+      await eventually(create(api), 'writes are served');
       assert.ok(!retired, 'all of that was served while the statement waited');
     } finally {
       await holder.query('ROLLBACK');

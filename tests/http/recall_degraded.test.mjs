@@ -19,14 +19,14 @@ const TRADES = [
 ];
 
 /** Creates a deployment with the given trades. */
-async function traded() {
+async function deployWithTrades() {
   const { id } = await deploy(s.api, { mode: 'sim' });
   await postTrades(s.api, id, TRADES);
   return id;
 }
 
 /** Brings the endpoint back and waits until the service calls it again. */
-async function back(id) {
+async function endpointUp(id) {
   models.embeddings.reset();
   await until(async () => (await recall(s.api, id, { text: 'anything' })).degraded === null, 'the endpoint is called again');
 }
@@ -35,7 +35,7 @@ const inputs = () => models.embeddings.requests.flatMap(({ body }) => body.input
 
 test('ticks never call the endpoint; a recall does, for its query and, in the background, for the situations it left out', async () => {
   models.embeddings.reset();
-  const id = await traded();
+  const id = await deployWithTrades();
   assert.equal(models.embeddings.requests.length, 0);
   const first = await recall(s.api, id, { text: 'volume surge' });
   assert.deepEqual([first.compared, first.pending], [0, 2]);
@@ -63,7 +63,7 @@ test('with --backfill all, situations are embedded without a recall', async () =
 });
 
 test('while the endpoint is down words are compared, and the response says so; pending situations are embedded once it is back', async () => {
-  const id = await traded();
+  const id = await deployWithTrades();
   endpointDown();
   const { degraded, model, pending, items, effective_sample_size, markdown } = await recall(s.api, id, { text: 'a volume breakout again' });
   assert.deepEqual({ degraded, model, pending }, { degraded: 'embedder_unavailable', model: null, pending: 2 });
@@ -72,13 +72,13 @@ test('while the endpoint is down words are compared, and the response says so; p
   assert.match(markdown, /^## Similar past situations\n/);
   assert.deepEqual((await recall(s.api, id, { text: 'an unrelated sandwich' })).items, []);
   assert.deepEqual((await recall(s.api, id, { text: 'of the' })).items, [], 'stop words find nothing');
-  await back(id);
+  await endpointUp(id);
   const again = await recallAll(s.api, id, { text: 'volume surge' });
   assert.deepEqual([again.degraded, again.pending, again.compared], [null, 0, 2]);
 });
 
 test('matching by words respects min_similarity, filters and as_of', async () => {
-  const id = await traded();
+  const id = await deployWithTrades();
   endpointDown();
   const found = async (body) => (await recall(s.api, id, { text: 'volume breakout or extreme wind', ...body })).items.map(({ symbol, similarity }) => [symbol, similarity]);
   assert.deepEqual(await found({}), [['BTC', 0.5]], 'BTC has two of four words; the other has only one');
@@ -86,12 +86,12 @@ test('matching by words respects min_similarity, filters and as_of', async () =>
   assert.deepEqual(await found({ min_similarity: 0.2, symbol: 'ETH' }), [['ETH', 0.25]]);
   assert.deepEqual(await found({ min_similarity: 0.2, scope: 'skill' }), [['BTC', 0.5], ['ETH', 0.25]]);
   assert.deepEqual(await found({ min_similarity: 0.2, as_of: '2026-06-04T11:00:00Z' }), [['BTC', 0.5]]);
-  await back(id);
+  await endpointUp(id);
 });
 
 test('after a change of model, a recall finds only rebuilt situations', async () => {
-  const id = await traded();
-  await back(id);
+  const id = await deployWithTrades();
+  await endpointUp(id);
   await recallAll(s.api, id, { text: 'anything' });
   const service = await s.another({ env: models.embeddingEnv({ DAYBOOK_EMBEDDING_MODEL: 'newer-embedding' }) });
   const api = makeClient(service.base);

@@ -10,7 +10,7 @@ import { suite } from '../lib/suite.mjs';
 
 const s = suite();
 const ALL = { text: 'a breakout', min_similarity: 0, k: 50 };
-const sim = async () => (await deploy(s.api, { mode: 'sim' })).id;
+const newSimulation = async () => (await deploy(s.api, { mode: 'sim' })).id;
 const pendingOf = async (id) => (await s.query('select count(*)::int as n from daybook.situations where deployment_id = $1 and vector is null', [id]))[0].n;
 const state = async () => (await s.api.get('/v1/embeddings', { status: 200 })).json.situations;
 const rebuild = async (body = {}) =>
@@ -18,7 +18,7 @@ const rebuild = async (body = {}) =>
 const many = (count) => Array.from({ length: count }, (_, i) => ({ from: i / 10, hours: 0.05, reason: `breakout ${i}` }));
 
 /** Runs `use` with a service that makes no vectors in the background. */
-async function quietly(use) {
+async function withoutBackfill(use) {
   const service = await s.another({ env: { DAYBOOK_BACKFILL: 'off' } });
   const api = makeClient(service.base);
   try {
@@ -30,7 +30,7 @@ async function quietly(use) {
 }
 
 /** Creates a deployment with that many trades, posted in one body. */
-async function postedAtOnce(api, count) {
+async function deployWithTrades(api, count) {
   const { id } = await deploy(api, { mode: 'sim' });
   await postTradesAtOnce(api, id, many(count));
   return id;
@@ -38,7 +38,7 @@ async function postedAtOnce(api, count) {
 const clear = () => s.query('delete from daybook.deployments');
 
 test('the situation of a new trade is embedded in the background', async () => {
-  const id = await sim();
+  const id = await newSimulation();
   await postTrades(s.api, id, [{ reason: 'breakout' }]);
   await until(async () => (await pendingOf(id)) === 0, 'the situation is embedded');
   const [{ model, dim, dims, length }] = await s.query(
@@ -49,7 +49,7 @@ test('the situation of a new trade is embedded in the background', async () => {
 });
 
 test('after a bulk upload every situation is embedded without another request', async () => {
-  const id = await sim();
+  const id = await newSimulation();
   await postTradesAtOnce(s.api, id, many(100));
   await until(async () => (await pendingOf(id)) === 0, 'all are embedded');
   const { compared, pending } = await recall(s.api, id, { ...ALL, as_of: hour(0.25) });
@@ -57,8 +57,8 @@ test('after a bulk upload every situation is embedded without another request', 
 });
 
 test('a recall makes no vectors itself: it reports what it left out, also in its text, and is not cacheable', async () => {
-  const id = await quietly((api) => postedAtOnce(api, 6));
-  await quietly(async (api) => {
+  const id = await withoutBackfill((api) => deployWithTrades(api, 6));
+  await withoutBackfill(async (api) => {
     for (const body of [ALL, { ...ALL, scope: 'skill' }]) {
       const { json, headers } = await api.post(`/v1/deployments/${id}/recall`, body, { status: 200 });
       assert.deepEqual([json.compared, json.pending, json.items], [0, 6, []]);
@@ -70,9 +70,9 @@ test('a recall makes no vectors itself: it reports what it left out, also in its
 });
 
 test('a context that left situations out says so, and has no ETag until it is complete', async () => {
-  const id = await quietly((api) => postedAtOnce(api, 3));
+  const id = await withoutBackfill((api) => deployWithTrades(api, 3));
   const path = `/v1/deployments/${id}/context?recall=breakout`;
-  await quietly(async (api) => {
+  await withoutBackfill(async (api) => {
     const { json, headers } = await api.get(path, { status: 200 });
     assert.equal(json.recall.pending, 3);
     assert.ok(json.markdown.endsWith('\n## Similar past situations\n(3 past situations are not indexed yet and were left out)\n'), json.markdown);
@@ -89,7 +89,7 @@ test('a context that left situations out says so, and has no ETag until it is co
 });
 
 test('a starting service embeds what another one left pending', async () => {
-  const id = await quietly((api) => postedAtOnce(api, 5));
+  const id = await withoutBackfill((api) => deployWithTrades(api, 5));
   const service = await s.another();
   try {
     await until(async () => (await pendingOf(id)) === 0, 'all are embedded');
@@ -99,7 +99,7 @@ test('a starting service embeds what another one left pending', async () => {
 });
 
 test('a service stopped during the background job exits cleanly, and the next one continues', async () => {
-  const id = await quietly((api) => postedAtOnce(api, 300));
+  const id = await withoutBackfill((api) => deployWithTrades(api, 300));
   const service = await s.another();
   await until(async () => (await pendingOf(id)) < 300, 'the job has started');
   await service.stop();
@@ -110,7 +110,7 @@ test('a service stopped during the background job exits cleanly, and the next on
 });
 
 test('requests are served while the background job runs', async () => {
-  const id = await quietly((api) => postedAtOnce(api, 400));
+  const id = await withoutBackfill((api) => deployWithTrades(api, 400));
   const service = await s.another();
   const api = makeClient(service.base);
   try {
@@ -132,7 +132,7 @@ test('requests are served while the background job runs', async () => {
 
 test('a rebuild embeds pending situations and those of another model', async () => {
   await clear();
-  const id = await quietly((api) => postedAtOnce(api, 7));
+  const id = await withoutBackfill((api) => deployWithTrades(api, 7));
   assert.deepEqual(await state(), { embedded: 0, pending: 7, outdated: 0 });
   assert.deepEqual(await rebuild({ batch: 5 }), [
     { embedded: 5, failed: 0, remaining: 2 },
@@ -152,7 +152,7 @@ test('a rebuild embeds pending situations and those of another model', async () 
 
 test('one rebuild embeds entries, then situations, and max counts both', async () => {
   await clear();
-  await quietly((api) => postedAtOnce(api, 3));
+  await withoutBackfill((api) => deployWithTrades(api, 3));
   await s.api.post('/v1/episodic', { ticker: 'A', task_type: 't', question: 'q?', answer: 'a', created_at: '2026-01-01T00:00:00Z' }, { status: 201 });
   await s.query("update daybook.episodic_memory set embedding_status = 'pending', embedding_model = null, embedding_dim = null");
   await s.query('delete from daybook.episodic_vectors');

@@ -120,7 +120,7 @@ test('per_n_trades: a failed reflection can be retried immediately', async () =>
   assert.deepEqual([(await reflect(s.api, id)).outcome, (await reflect(s.api, id)).outcome], ['rejected', 'ran']);
 });
 
-test('a concurrent reflection or a later note is reported beside the tick', async () => {
+test('a concurrent reflection or a later note is reported in the response to the tick', async () => {
   const { id, exit } = await nearlyDue();
   models.model.reset();
   models.model.next(hang());
@@ -138,7 +138,7 @@ test('a concurrent reflection or a later note is reported beside the tick', asyn
   assert.deepEqual([late.replayed, late.reflection.outcome, late.reflection.reason], [false, 'skipped', 'time_order']);
 });
 
-test('a reflection that cannot be stored is reported beside the tick, which is stored', async () => {
+test('a reflection that cannot be stored is reported in the response to the tick, which is stored', async () => {
   const { id, exit } = await nearlyDue();
   const slow = await s.another({ env: {}, args: ['--request-timeout-ms', '1500', '--loops', '1', '--write-connections', '1', '--slow-connections', '1'] });
   const api = makeClient(slow.base);

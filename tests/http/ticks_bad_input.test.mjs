@@ -65,9 +65,9 @@ const FIELDS = [
   ['bars of 201 symbols', { bars: symbols(201, [1]) }, ['bars: too_many']],
   ['5,001 bars', { bars: { BTC: many(5001, () => 1) } }, ['bars.BTC: too_many']],
   // marks, fees, bars
-  ['a mark of zero beside', { marks: { ETH: 0 } }, ['marks.ETH: out_of_range']],
-  ['a negative mark beside', { marks: { ETH: -1 } }, ['marks.ETH: out_of_range']],
-  ['a mark beside that is zero at 18 digits', { marks: { ETH: exact('1e-19') } }, ['marks.ETH: out_of_range']],
+  ['a zero in marks', { marks: { ETH: 0 } }, ['marks.ETH: out_of_range']],
+  ['a negative price in marks', { marks: { ETH: -1 } }, ['marks.ETH: out_of_range']],
+  ['a price in marks that is zero at 18 digits', { marks: { ETH: exact('1e-19') } }, ['marks.ETH: out_of_range']],
   ['a mark that is text', { marks: { ETH: '100' } }, ['marks.ETH: wrong_type']],
   ['marks that are a list', { marks: [1] }, ['marks: wrong_type']],
   ['fees without a symbol', { fees: [{ fees_usd: 1 }] }, ['fees[0].symbol: required']],
@@ -83,7 +83,7 @@ const FIELDS = [
   ['a mark of 21 digits', at({ mark_price: exact('100000000000000000000') }), [`${p}[0].mark_price: out_of_range`]],
   ['an equity of 21 digits', portfolio([btc()], exact('-100000000000000000000')), ['portfolio.equity_usd: out_of_range']],
   ['a fee of 21 digits', { fees: [{ symbol: 'BTC', fees_usd: exact('1e20') }] }, ['fees[0].fees_usd: out_of_range']],
-  ['a mark of 21 digits beside', { marks: { BTC: exact('1e20') } }, ['marks.BTC: out_of_range']],
+  ['a price of 21 digits in marks', { marks: { BTC: exact('1e20') } }, ['marks.BTC: out_of_range']],
   ['a notional that does not fit', at({ size_base: exact('99999999999999999999'), mark_price: 200 }), [`${p}: out_of_range`]],
   ['fees that do not fit together', { fees: many(10, () => ({ symbol: 'BTC', fees_usd: exact('99999999999999999999') })) }, [`${p}: out_of_range`]],
   // too small

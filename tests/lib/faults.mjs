@@ -203,7 +203,7 @@ export async function settled(api, { connections, requests }) {
       return false; // the connection was closed as idle at the moment of its reuse
     }
     return seen.connections <= connections && seen.requests <= requests;
-  }, 'connections and requests go back to what they were').catch((error) => {
+  }, 'connections and requests return to the baseline').catch((error) => {
     throw new Error(`${error.message}: ${JSON.stringify(seen)} instead of ${JSON.stringify({ connections, requests })}`);
   });
 }

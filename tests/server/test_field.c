@@ -128,7 +128,7 @@ static const char *param(const char *name)
     return field_ref_find(fields, name, &ref) ? field_ref_value(&ref, &in, &arena) : NULL;
 }
 
-/* Each line of a data file: what is expected, and what is sent. */
+/* Each line of a data file: the expected result and the input. */
 static void each_line(const char *file, int least, void (*check)(const char *expected, const char *sent))
 {
     struct arena lines = { 0 };

@@ -1,5 +1,5 @@
-// Makes reference.tsv: what the built-in embedder must give, computed slowly and plainly from the packages' own fp32 weights.
-// Shares no code with core/embed*.c, and none of its quantisation. Usage: node tests/data/embed/make.mjs
+// Generates reference.tsv: the vectors that the built-in embedder must produce, computed without optimizations from the packages' fp32
+// weights. It shares no code and no quantization with core/embed. Usage: node tests/data/embed/make.mjs
 import { readFileSync, writeFileSync } from 'node:fs';
 import { encoderParts, readSentences, withPackages } from '../../../tools/embedder/packages.mjs';
 import { wordVectors } from '../../../tools/embedder/words.mjs';
