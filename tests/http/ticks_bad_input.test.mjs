@@ -40,7 +40,7 @@ const FIELDS = [
   ['a negative leverage', at({ leverage: -1 }), [`${p}[0].leverage: out_of_range`]],
   ['an entry price of zero', at({ entry_price: 0 }), [`${p}[0].entry_price: out_of_range`]],
   ['a negative entry price', at({ entry_price: -1 }), [`${p}[0].entry_price: out_of_range`]],
-  ['no mark of a new position', portfolio([btc(), { symbol: 'ETH', side: 'long', size_base: 1 }]), [`${p}: out_of_range`]],
+  ['a new position without a mark', portfolio([btc(), { symbol: 'ETH', side: 'long', size_base: 1 }]), [`${p}: out_of_range`]],
   // sides and symbols
   ['an unknown side', at({ side: 'both' }), [`${p}[0].side: not_a_choice`]],
   ['a side in capitals', at({ side: 'LONG' }), [`${p}[0].side: not_a_choice`]],
@@ -54,12 +54,12 @@ const FIELDS = [
   ['an empty symbol', at({ symbol: '' }), [`${p}[0].symbol: too_short`]],
   ['a blank symbol', at({ symbol: '  ' }), [`${p}[0].symbol: too_short`]],
   ['a symbol of two lines', at({ symbol: 'B\nC' }), [`${p}[0].symbol: several_lines`]],
-  ['a symbol that rings', at({ symbol: 'B\u0007C' }), [`${p}[0].symbol: control_character`]],
+  ['a symbol with a control character', at({ symbol: 'B\u0007C' }), [`${p}[0].symbol: control_character`]],
   ['no symbol', at({ symbol: undefined }), [`${p}[0].symbol: required`]],
   // lists
   ['201 positions', portfolio(many(201, (i) => btc({ symbol: `S${i}` }))), [`${p}: too_many`]],
-  ['positions that are no list', portfolio({ BTC: 1 }), [`${p}: wrong_type`]],
-  ['positions that are no objects', portfolio([1, null, 'BTC']), [`${p}[0]: wrong_type`, `${p}[1]: wrong_type`, `${p}[2]: wrong_type`]],
+  ['positions that are not a list', portfolio({ BTC: 1 }), [`${p}: wrong_type`]],
+  ['positions that are not objects', portfolio([1, null, 'BTC']), [`${p}[0]: wrong_type`, `${p}[1]: wrong_type`, `${p}[2]: wrong_type`]],
   ['1,001 marks', { marks: symbols(1001, 1) }, ['marks: too_many']],
   ['1,001 fees', { fees: many(1001, () => ({ symbol: 'BTC', fees_usd: 1 })) }, ['fees: too_many']],
   ['bars of 201 symbols', { bars: symbols(201, [1]) }, ['bars: too_many']],
@@ -85,9 +85,9 @@ const FIELDS = [
   ['a fee of 21 digits', { fees: [{ symbol: 'BTC', fees_usd: exact('1e20') }] }, ['fees[0].fees_usd: out_of_range']],
   ['a price of 21 digits in marks', { marks: { BTC: exact('1e20') } }, ['marks.BTC: out_of_range']],
   ['a notional that does not fit', at({ size_base: exact('99999999999999999999'), mark_price: 200 }), [`${p}: out_of_range`]],
-  ['fees that do not fit together', { fees: many(10, () => ({ symbol: 'BTC', fees_usd: exact('99999999999999999999') })) }, [`${p}: out_of_range`]],
+  ['fees whose sum does not fit', { fees: many(10, () => ({ symbol: 'BTC', fees_usd: exact('99999999999999999999') })) }, [`${p}: out_of_range`]],
   // too small
-  ['prices that are none, each by its place', portfolio([btc({ mark_price: 0 }), btc({ symbol: 'ETH', entry_price: 0 }), btc({ symbol: 'SOL', mark_price: exact('1e-30'), entry_price: 0 })]), [`${p}[0].mark_price: out_of_range`, `${p}[1].entry_price: out_of_range`, `${p}[2].entry_price: out_of_range`, `${p}[2].mark_price: out_of_range`]],
+  ['invalid prices, each reported by its position', portfolio([btc({ mark_price: 0 }), btc({ symbol: 'ETH', entry_price: 0 }), btc({ symbol: 'SOL', mark_price: exact('1e-30'), entry_price: 0 })]), [`${p}[0].mark_price: out_of_range`, `${p}[1].entry_price: out_of_range`, `${p}[2].entry_price: out_of_range`, `${p}[2].mark_price: out_of_range`]],
   // the instant
   ['a year in the future', { tick_at: later(365) }, ['tick_at: in_the_future']],
   ['25 hours in the future', { tick_at: later(25 / 24) }, ['tick_at: in_the_future']],
@@ -101,8 +101,8 @@ const FIELDS = [
   ['a portfolio that is a list', { portfolio: [] }, ['portfolio: wrong_type']],
   ['no equity and no positions', { portfolio: {} }, ['portfolio.equity_usd: required', `${p}: required`]],
   ['an equity that is text', portfolio([], '10000'), ['portfolio.equity_usd: wrong_type']],
-  ['unknown fields, everywhere', { ...portfolio([btc({ pnl: 1 })]), mood: 'calm', engine: { kind: 'executed', speed: 1 }, proposed_action: { kind: 'hold', why: 'x' }, fees: [{ symbol: 'BTC', fees_usd: 1, currency: 'USD' }] }, ['engine.speed: unknown_field', 'fees[0].currency: unknown_field', 'mood: unknown_field', `${p}[0].pnl: unknown_field`, 'proposed_action.why: unknown_field']],
-  ['the answer as a question', { snapshot_id: 'x', replayed: true }, ['replayed: unknown_field', 'snapshot_id: unknown_field']],
+  ['unknown fields at every level', { ...portfolio([btc({ pnl: 1 })]), mood: 'calm', engine: { kind: 'executed', speed: 1 }, proposed_action: { kind: 'hold', why: 'x' }, fees: [{ symbol: 'BTC', fees_usd: 1, currency: 'USD' }] }, ['engine.speed: unknown_field', 'fees[0].currency: unknown_field', 'mood: unknown_field', `${p}[0].pnl: unknown_field`, 'proposed_action.why: unknown_field']],
+  ['fields of the response', { snapshot_id: 'x', replayed: true }, ['replayed: unknown_field', 'snapshot_id: unknown_field']],
   ['an action without a kind', { proposed_action: { reason: 'x' } }, ['proposed_action.kind: required']],
   ['an action of 65 characters', { proposed_action: { kind: 'x'.repeat(65) } }, ['proposed_action.kind: too_long']],
   ['a reason of 2,001 characters', { proposed_action: { kind: 'hold', reason: 'x'.repeat(2001) } }, ['proposed_action.reason: too_long']],
@@ -110,9 +110,9 @@ const FIELDS = [
   ['an engine that is text', { engine: 'executed' }, ['engine: wrong_type']],
   ['an engine without a kind', { engine: { rule: 'R3' } }, ['engine.kind: required']],
   // all at once
-  ['everything at once', { ...portfolio([btc({ side: 'up', size_base: -1, mark_price: -5 }), { symbol: '', size_base: 'x' }], null), tick_at: 'now', marks: { ETH: 0 }, bars: { BTC: [0, -1, 'x'] } },
+  ['many invalid fields', { ...portfolio([btc({ side: 'up', size_base: -1, mark_price: -5 }), { symbol: '', size_base: 'x' }], null), tick_at: 'now', marks: { ETH: 0 }, bars: { BTC: [0, -1, 'x'] } },
     ['bars.BTC[0]: out_of_range', 'bars.BTC[1]: out_of_range', 'bars.BTC[2]: wrong_type', 'marks.ETH: out_of_range', 'portfolio.equity_usd: required', `${p}[0].mark_price: out_of_range`, `${p}[0].side: not_a_choice`, `${p}[0].size_base: out_of_range`, `${p}[1].side: required`, `${p}[1].size_base: wrong_type`, `${p}[1].symbol: too_short`, 'tick_at: invalid_time']],
-  ['all that no single field shows at once', { ...portfolio([btc(), btc({ size_base: exact('1e20') })], exact('1e20')), tick_at: later(365) }, ['portfolio.equity_usd: out_of_range', `${p}: duplicate_item`, `${p}[1].size_base: out_of_range`, 'tick_at: in_the_future']],
+  ['all errors that involve several fields', { ...portfolio([btc(), btc({ size_base: exact('1e20') })], exact('1e20')), tick_at: later(365) }, ['portfolio.equity_usd: out_of_range', `${p}: duplicate_item`, `${p}[1].size_base: out_of_range`, 'tick_at: in_the_future']],
 ];
 
 for (const [what, changes, expected] of FIELDS)
@@ -130,17 +130,17 @@ const MALFORMED = [
   ['a number with a plus', text.replace('10000', '+1'), 'invalid_json'],
   ['a number with a leading zero', text.replace('10000', '010'), 'invalid_json'],
   ['hexadecimal', text.replace('10000', '0x10'), 'invalid_json'],
-  ['a number beyond a double', text.replace('10000', '1e400'), 'number_out_of_range'],
+  ['a number too large for a double', text.replace('10000', '1e400'), 'number_out_of_range'],
   ['a number too small for a double', text.replace('10000', '1e-400'), 'number_out_of_range'],
   ['a number of 65 digits', text.replace('10000', '1'.repeat(65)), 'number_out_of_range'],
-  ['a key twice', text.replace('"side"', '"symbol":"ETH","side"'), 'duplicate_key'],
+  ['a repeated key', text.replace('"side"', '"symbol":"ETH","side"'), 'duplicate_key'],
   ['a symbol twice in marks', JSON.stringify(tick({ marks: { X: 1, Y: 2 } })).replace('"Y"', '"X"'), 'duplicate_key'],
   ['a symbol twice in bars', JSON.stringify(tick({ bars: { X: [1], Y: [2] } })).replace('"Y"', '"\\u0058"'), 'duplicate_key'],
   ['a NUL', text.replace('BTC', 'B\\u0000C'), 'null_character'],
-  ['half of it', text.slice(0, -20), 'invalid_json'],
+  ['a truncated body', text.slice(0, -20), 'invalid_json'],
   ['two ticks', `${text}\n${text}`, 'invalid_json'],
-  ['bytes that are no UTF-8', Buffer.from(text.replace('BTC', 'B\xffC'), 'latin1'), 'invalid_utf8'],
-  ['nested too deep', text.replace('10000', `${'['.repeat(500)}${']'.repeat(500)}`), 'too_deep'],
+  ['bytes that are not UTF-8', Buffer.from(text.replace('BTC', 'B\xffC'), 'latin1'), 'invalid_utf8'],
+  ['nesting over the limit', text.replace('10000', `${'['.repeat(500)}${']'.repeat(500)}`), 'too_deep'],
 ];
 
 for (const [what, body, code] of MALFORMED)

@@ -139,9 +139,9 @@ const BAD = {
   'a notional that does not fit': [JSON.stringify(tickOf(99999, [['X', 'long', '99999999999', '99999999999']])), 'invalid_fields', ['portfolio.positions: out_of_range']],
   'a year ahead': [JSON.stringify(tickOf('2999-01-01T00:00:00Z')), 'invalid_fields', ['tick_at: in_the_future']],
   'an older tick': [JSON.stringify(tickOf(-5)), 'tick_out_of_order'],
-  'another content of the first tick': [JSON.stringify({ ...good, engine: { kind: 'other' } }), 'tick_conflict'],
+  'different content for the first tick': [JSON.stringify({ ...good, engine: { kind: 'other' } }), 'tick_conflict'],
   'a list': ['[]', 'invalid_json'],
-  'two ticks in a line': [`${JSON.stringify(tickOf(99998))} ${JSON.stringify(tickOf(99999))}`, 'invalid_json'],
+  'two ticks on one line': [`${JSON.stringify(tickOf(99998))} ${JSON.stringify(tickOf(99999))}`, 'invalid_json'],
 };
 
 test('after a bad line the earlier ones stay, later ones are not applied, and the last line says where to resume', async () => {
