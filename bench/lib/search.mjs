@@ -1,4 +1,4 @@
-// Search in the episodic memory: latency and recall, filtered and unfiltered, against what an agent would build for itself.
+// Search in the episodic memory: latency and recall, filtered and unfiltered, against a simple Python program.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';

@@ -141,7 +141,7 @@ test('Specmatic finds no violation and no 5xx in a live service', async (t) => {
   for (const k of known)
     assert.ok(
       alarms.some(({ name }) => new RegExp(k.test).test(name)),
-      `a known alarm that is none any more: ${k.test}`,
+      `a known failure that no longer occurs: ${k.test}`,
     );
   t.diagnostic(`${tests.length} tests, ${alarms.length} known alarms`);
 });

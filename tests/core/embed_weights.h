@@ -22,7 +22,7 @@ static inline const unsigned char *embed_weights_map(size_t *len)
     return bytes;
 }
 
-/* Opened once for each test, which is a process of its own. */
+/* Opened once per test, because each test runs in its own process. */
 struct embedder {
     struct embed embed;
     struct embed_scratch *scratch;

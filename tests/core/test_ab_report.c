@@ -65,7 +65,7 @@ static void smallest(double edge, double least[AB_METRICS])
     for (int d = 0; d < AB_DIMENSIONS; d++)
         for (size_t i = 0; i < r->groups[d].count; i++)
             for (int m = 0; m < AB_METRICS; m++)
-                least[m] = fmin(least[m], r->groups[d].items[i].of[m].corrected); /* NAN: the other one */
+                least[m] = fmin(least[m], r->groups[d].items[i].of[m].corrected); /* fmin ignores NAN */
     ab_report_release(r);
 }
 
@@ -349,7 +349,7 @@ START_TEST(as_many_revisions_as_trades_take_little_memory)
     }
     finish(r);
     const size_t all = bytes_in_use() - before;
-    printf("%d trades, each with a hash and a symbol of its own: %zu bytes, %zu at once\n", MANY, all, most);
+    printf("%d trades, each with its own hash and symbol: %zu bytes, %zu at once\n", MANY, all, most);
     ck_assert_uint_lt(all, 60000000);
     ck_assert_uint_lt(most, 1000000);
     ck_assert_uint_eq(r->omitted, MANY - AB_REVISIONS_MAX);

@@ -121,7 +121,7 @@ test('slow readers of large responses occupy no database connection and delay no
     // Once they resume reading, they get the complete response.
     const whole = await eventually(Promise.all(readers.map(async (socket) => Buffer.concat(await socket.toArray()).toString())), 'the slow readers are served');
     for (const text of whole) {
-      assert.ok(text.endsWith('\r\n0\r\n\r\n'), 'the end is said');
+      assert.ok(text.endsWith('\r\n0\r\n\r\n'), 'the stream has its final chunk');
       assert.ok(text.includes('filled 1\n') || text.includes('"filled 1"'), 'the first one is there');
       assert.ok(text.includes(`filled ${LESSONS}\n`) || text.includes(`"filled ${LESSONS}"`), 'the last one is there');
     }

@@ -149,7 +149,7 @@ for (const [wire, path] of [
     }
     await models.stop();
     try {
-      assert.deepEqual(said(await reflect(impatient, id, { force: true })), ['model_failed', 'model_failed'], 'nobody listens');
+      assert.deepEqual(said(await reflect(impatient, id, { force: true })), ['model_failed', 'model_failed'], 'connection refused');
     } finally {
       await models.start();
     }

@@ -177,7 +177,7 @@ for (const [wire, path] of [
     }
     await models.stop();
     try {
-      assert.equal((await impatient.post('/v1/research/step', newStep(), { status: 502 })).json.code, 'model_failed', 'nobody listens');
+      assert.equal((await impatient.post('/v1/research/step', newStep(), { status: 502 })).json.code, 'model_failed', 'connection refused');
     } finally {
       await models.start();
     }

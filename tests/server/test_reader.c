@@ -187,7 +187,8 @@ START_TEST(the_first_error_is_reported_with_its_offset)
         size_t offset;
     } cases[] = {
         { "[1 2]", READER_UNEXPECTED, 3 },
-        { "{\"a\":\"\\n\\n\", b}", READER_UNEXPECTED, 13 }, /* of the text as it came, with its escapes */
+        { "{\"a\":\"\\n\\n\", b}", READER_UNEXPECTED,
+          13 }, /* an offset in the original text, before unescaping */
         { "[\"\\n\\q\"]", READER_ESCAPE, 4 },
         { "[\"\\u12\"]", READER_HEX, 2 },
         { "[\"a\\ud800\"]", READER_SURROGATE, 3 },
