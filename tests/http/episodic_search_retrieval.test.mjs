@@ -21,18 +21,18 @@ const s = suite({
 
 /** For each query the rank of the first relevant memory among the first ten, or 0. */
 async function ranksOf(mode) {
-  const places = [];
+  const ranks = [];
   for (const { query, relevant } of queries) {
     const { items } = await search(s.api, { text: query, mode, k: 10 });
     ranks.push(items.findIndex((x) => relevant.includes(names.get(x.id))) + 1);
   }
-  return places;
+  return ranks;
 }
 
 /** The share of queries with a relevant memory among the first five, and the mean reciprocal rank. */
 const measure = (ranks) => ({
-  recall: ranks.filter((place) => place >= 1 && place <= 5).length / ranks.length,
-  mrr: ranks.reduce((sum, place) => sum + (place && 1 / place), 0) / ranks.length,
+  recall: ranks.filter((rank) => rank >= 1 && rank <= 5).length / ranks.length,
+  mrr: ranks.reduce((sum, rank) => sum + (rank && 1 / rank), 0) / ranks.length,
 });
 
 test('the data has enough memories and queries, also queries that share no word with their memory', () => {
@@ -43,8 +43,8 @@ test('the data has enough memories and queries, also queries that share no word 
 test('a hybrid search finds more than words or meaning alone, also paraphrases that share no word', async (t) => {
   const results = {};
   for (const mode of ['hybrid', 'vector', 'text']) {
-    const places = await ranksOf(mode);
-    for (const [name, some] of [['all', places], ['no shared word', ranks.filter((_, i) => queries[i].shares_no_word)]]) {
+    const ranks = await ranksOf(mode);
+    for (const [name, some] of [['all', ranks], ['no shared word', ranks.filter((_, i) => queries[i].shares_no_word)]]) {
       const { recall, mrr } = (results[`${mode}, ${name}`] = measure(some));
       t.diagnostic(`${mode}, ${name} (${some.length}): recall@5 ${recall.toFixed(3)}, MRR ${mrr.toFixed(3)}`);
     }
