@@ -76,6 +76,8 @@ void rows_cursor(const struct rows *r, int row, struct arena *arena, struct curs
 const char *rows_time(const struct rows *r, int row, const struct column *column, struct arena *arena);
 /* The row as a JSON object; columns whose name starts with '_' are left out. */
 void rows_json(struct buf *out, const struct rows *r, int row);
+/* The same without the braces: adds the members to an object that the caller begins and ends. */
+void rows_members(struct buf *out, const struct rows *r, int row);
 /* The row as a line of CSV (core/base/csv.h), with null as an empty cell; and the header line. */
 void rows_csv(struct buf *out, const struct rows *r, int row);
 void rows_csv_names(struct buf *out, const struct rows *r);

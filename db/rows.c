@@ -179,21 +179,22 @@ static void put_value(struct buf *out, const PGresult *res, int row, int col)
     buf_json_text(out, text, len);
 }
 
-void rows_json(struct buf *out, const struct rows *r, int row)
+void rows_members(struct buf *out, const struct rows *r, int row)
 {
     const PGresult *res = r->result;
-    char before = '{';
     for (int col = 0; col < PQnfields(res); col++) {
         const char *name = PQfname(res, col);
         if (name[0] == '_')
             continue;
-        buf_char(out, before);
-        buf_char(out, '"');
-        buf_text(out, name);
-        buf_text(out, "\":");
+        buf_json_key(out, name);
         put_value(out, res, r->first + row, col);
-        before = ',';
     }
+}
+
+void rows_json(struct buf *out, const struct rows *r, int row)
+{
+    buf_char(out, '{');
+    rows_members(out, r, row);
     buf_char(out, '}');
 }
 

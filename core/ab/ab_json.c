@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/ab/ab_internal.h"
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 
 /* Enough for any sum of money to its last digit that counts, and for a probability. */
 enum { DIGITS = 10, DIGITS_OF_P = 6 };

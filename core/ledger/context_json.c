@@ -1,6 +1,6 @@
 /* The context of a decision as JSON: the same facts as its text. */
 #include "core/ledger/context.h"
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 #include "core/ledger/trade_members.h"
 
 static void put_list(struct buf *out, const char *key, enum trade_form form, const struct trade *trades,

@@ -6,7 +6,7 @@
 
 #include "core/base/line_text.h"
 #include "core/base/money.h"
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 
 enum { RULE_CHARS = 40 };
 

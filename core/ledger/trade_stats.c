@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 
 enum { DIGITS = 12 };
 

@@ -1,6 +1,7 @@
 /* A research step as texts: the prompt that asks a model, and the lesson of an answer that surprised. */
 #include "core/research/research.h"
 
+#include "core/base/json_put.h"
 #include "core/base/line_text.h"
 #include "core/base/tokens.h"
 #include "core/base/untagged.h"
@@ -100,14 +101,10 @@ static const char *user_message(struct arena *arena, const struct research_quest
 {
     struct buf out = { .arena = arena };
     buf_char(&out, '{');
-    buf_json_key(&out, "ticker");
-    buf_json_string(&out, q->ticker);
-    buf_json_key(&out, "task");
-    buf_json_string(&out, q->task_type);
-    buf_json_key(&out, "signals");
-    buf_text(&out, q->signals);
-    buf_json_key(&out, "question");
-    buf_json_string(&out, q->question);
+    json_put_text(&out, "ticker", q->ticker);
+    json_put_text(&out, "task", q->task_type);
+    json_put_raw(&out, "signals", q->signals);
+    json_put_text(&out, "question", q->question);
     buf_text(&out, "}\n");
     return buf_string(&out);
 }

@@ -2,6 +2,7 @@
  * own. */
 #include <string.h>
 
+#include "core/base/json_put.h"
 #include "core/base/vector.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
@@ -60,14 +61,13 @@ static enum err embeddings_get(struct call *c)
     struct rows *r;
     TRY(query_one(c, &embeddings_state, in, NULL, &r));
     struct buf *out = call_reply_json(c, 200);
-    buf_text(out, "{\"model\":");
-    buf_json_string(out, in->model);
-    buf_fmt(out, ",\"dim\":%lld,\"kind\":\"%s\",\"available\":", (long long)in->dim, embedder_kind(c->loop));
-    buf_json_bool(out, embedder_available(c->loop));
-    buf_char(out, ',');
-    const size_t at = out->len;
-    rows_json(out, r, 0);
-    out->data[at] = ' '; /* the members go on */
+    buf_char(out, '{');
+    json_put_text(out, "model", in->model);
+    json_put_int(out, "dim", in->dim);
+    json_put_text(out, "kind", embedder_kind(c->loop));
+    json_put_bool(out, "available", embedder_available(c->loop));
+    rows_members(out, r, 0);
+    buf_char(out, '}');
     return OK;
 }
 

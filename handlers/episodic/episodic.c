@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/json_put.h"
 #include "core/episodic/provenance.h"
 #include "handlers/kit/fields.h"
 #include "handlers/routes.h"
@@ -47,10 +48,9 @@ QUERY(list_archived, EPISODE_LIST_ARCHIVED, list_fields);
 static void put_created(struct call *c, const struct episode *e)
 {
     struct buf *out = call_reply_json(c, e->known ? 200 : 201);
-    episodic_json(out, e);
-    out->len--;
-    buf_text(out, ",\"duplicate\":");
-    buf_json_bool(out, e->known);
+    buf_char(out, '{');
+    episodic_members(out, e);
+    json_put_bool(out, "duplicate", e->known);
     buf_char(out, '}');
     c->reply.location = arena_fmt(&c->arena, "/v1/episodic/%s", episodic_id(e));
 }

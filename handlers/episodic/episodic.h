@@ -20,6 +20,8 @@ extern const struct field regime_fields[]; /* the two rows of a KIND_MAP */
 /* A regime as core compares it: of a body, or as the database gives it. */
 struct regime_tags episodic_regime_from_body(struct arena *arena, const struct objects *map);
 struct regime_tags episodic_regime_from_json(struct arena *arena, const char *json);
+/* The regime of a body as a JSON object. */
+void episodic_regime_json(struct buf *out, const struct objects *map);
 
 /* The signals in the field of that name. What is wrong with them is in c->problem. */
 enum err episodic_rerun_signals(struct call *c, const char *field, const struct objects *map,
@@ -75,6 +77,7 @@ const char *episodic_id(const struct episode *e);
 const char *episodic_status(const struct episode *e); /* of its embedding */
 /* The entry, as the API shows it. */
 void episodic_json(struct buf *out, const struct episode *e);
+void episodic_members(struct buf *out, const struct episode *e); /* without the braces */
 
 /* What is embedded of an entry. */
 const char *episodic_embed_text(struct arena *arena, const char *question, const char *answer);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/json_put.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/row.h"
 #include "handlers/routes.h"
@@ -78,8 +79,8 @@ static void put_eviction(struct call *c, const struct evict_in *in, const struct
             buf_char(out, ',');
         rows_json(out, r, row);
     }
-    buf_text(out, "],\"eviction_id\":");
-    buf_json_string(out, id);
+    buf_char(out, ']');
+    json_put_text(out, "eviction_id", id);
     buf_char(out, '}');
 }
 

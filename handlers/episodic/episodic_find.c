@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/array_text.h"
+#include "core/base/json_put.h"
 #include "core/base/vector.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/row.h"
@@ -335,11 +335,11 @@ static void put_scores(struct buf *out, const struct fusion_hit *h)
 void episodic_find_json(struct buf *out, const struct finding *f, size_t i)
 {
     const struct found *found = &f->found[i];
-    rows_json(out, f->entries, found->row);
-    out->len--;
+    buf_char(out, '{');
+    rows_members(out, f->entries, found->row);
     put_scores(out, found->hit);
-    buf_fmt(out, ",\"regime_mismatch\":%s}",
-            rows_text(f->candidates, (int)found->hit->row, &candidate.mismatch));
+    json_put_raw(out, "regime_mismatch", rows_text(f->candidates, (int)found->hit->row, &candidate.mismatch));
+    buf_char(out, '}');
 }
 
 void episodic_find_candidates_json(struct buf *out, const struct finding *f, size_t most)

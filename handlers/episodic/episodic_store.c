@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json_put.h"
 #include "core/base/sha256.h"
 #include "core/base/vector.h"
 #include "core/episodic/provenance.h"
@@ -15,13 +16,6 @@
 enum { STORE_TRIES = 3 }; /* of entries that others delete while they are stored again */
 
 /* clang-format off */
-#define R(kind, member, ...) FIELD(FROM_BODY, kind, struct regime_in, member, __VA_ARGS__)
-const struct field regime_fields[] = {
-    R(KIND_NAME, name),
-    R(KIND_SCALAR, value, .required = true, .min = 1, .max = 64),
-    END_FIELDS,
-};
-
 #define E(kind, member, ...) FIELD(FROM_BODY, kind, struct episode_in, member, __VA_ARGS__)
 const struct field episode_fields[] = {
     E(KIND_LINE, ticker, .required = true, .min = 1, .max = 64),
@@ -175,54 +169,14 @@ enum err episodic_prepare(struct call *c, struct arena *arena, struct episode *l
 
 /* ---- in the transaction ---- */
 
-static void put_text(struct buf *out, const char *name, const char *value)
-{
-    buf_json_key(out, name);
-    buf_json_string(out, value);
-}
-
-static void put_raw(struct buf *out, const char *name, const char *value)
-{
-    buf_json_key(out, name);
-    buf_text(out, value ? value : "null");
-}
-
 static void put_vector(struct buf *out, const float *vector, size_t dim)
 {
     const int width = vector_column(dim);
-    buf_json_key(out, "width");
-    buf_fmt(out, "%d", width);
+    json_put_int(out, "width", width);
     buf_json_key(out, "vector");
     buf_char(out, '"');
     vector_text(out, vector, dim, (size_t)width);
     buf_char(out, '"');
-}
-
-static void put_citations(struct buf *out, const struct texts *list)
-{
-    buf_json_key(out, "source_citations");
-    buf_char(out, '[');
-    for (size_t i = 0; i < list->count; i++) {
-        if (i)
-            buf_char(out, ',');
-        buf_json_string(out, list->items[i]);
-    }
-    buf_char(out, ']');
-}
-
-static void put_regime(struct buf *out, const struct objects *map)
-{
-    const struct regime_in *items = map->items;
-    buf_json_key(out, "regime_tag");
-    buf_char(out, '{');
-    for (size_t i = 0; i < map->count; i++) {
-        if (i)
-            buf_char(out, ',');
-        buf_json_string(out, items[i].name);
-        buf_char(out, ':');
-        buf_text(out, items[i].value);
-    }
-    buf_char(out, '}');
 }
 
 /* The record that the statement reads. */
@@ -230,27 +184,25 @@ static void put_entry(struct buf *out, const struct episode *e)
 {
     const struct episode_in *in = e->in;
     buf_char(out, '{');
-    put_text(out, "id", e->id);
-    put_text(out, "content_hash", e->hash);
-    put_text(out, "ticker", in->ticker);
-    put_text(out, "task_type", in->task_type);
-    put_text(out, "created_at", in->created_at);
-    put_text(out, "question", in->question);
-    put_text(out, "answer", in->answer);
-    put_raw(out, "probability", in->probability);
-    put_raw(out, "confidence", in->confidence ? in->confidence : provenance_confidence(in->source));
-    put_text(out, "source", in->source);
-    put_citations(out, &in->source_citations);
-    put_regime(out, &in->regime_tag);
-    if (in->ttl_seconds != FIELD_NO_INT) {
-        buf_json_key(out, "ttl_seconds");
-        buf_fmt(out, "%lld", (long long)in->ttl_seconds);
-    }
-    put_text(out, "embedding_status", e->supplied ? "supplied" : e->vector ? "embedded" : "pending");
+    json_put_text(out, "id", e->id);
+    json_put_text(out, "content_hash", e->hash);
+    json_put_text(out, "ticker", in->ticker);
+    json_put_text(out, "task_type", in->task_type);
+    json_put_text(out, "created_at", in->created_at);
+    json_put_text(out, "question", in->question);
+    json_put_text(out, "answer", in->answer);
+    json_put_raw(out, "probability", in->probability);
+    json_put_raw(out, "confidence", in->confidence ? in->confidence : provenance_confidence(in->source));
+    json_put_text(out, "source", in->source);
+    json_put_texts(out, "source_citations", in->source_citations.items, in->source_citations.count);
+    buf_json_key(out, "regime_tag");
+    episodic_regime_json(out, &in->regime_tag);
+    if (in->ttl_seconds != FIELD_NO_INT)
+        json_put_int(out, "ttl_seconds", in->ttl_seconds);
+    json_put_text(out, "embedding_status", e->supplied ? "supplied" : e->vector ? "embedded" : "pending");
     if (e->vector) {
-        put_text(out, "embedding_model", e->model);
-        buf_json_key(out, "embedding_dim");
-        buf_fmt(out, "%zu", e->dim);
+        json_put_text(out, "embedding_model", e->model);
+        json_put_int(out, "embedding_dim", (int64_t)e->dim);
         put_vector(out, e->vector, e->dim);
     }
     buf_char(out, '}');
@@ -316,4 +268,9 @@ const char *episodic_status(const struct episode *e)
 void episodic_json(struct buf *out, const struct episode *e)
 {
     rows_json(out, e->rows, e->row);
+}
+
+void episodic_members(struct buf *out, const struct episode *e)
+{
+    rows_members(out, e->rows, e->row);
 }

@@ -3,7 +3,7 @@
 
 #include "core/base/list_text.h"
 #include "core/base/tokens.h"
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 #include "core/reflect/reflect_note.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/row.h"

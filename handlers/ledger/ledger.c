@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/time_text.h"
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 #include "core/ledger/trade_members.h"
 #include "core/ledger/situation.h"
 #include "handlers/kit/row.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/time_text.h"
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 #include "core/ledger/regime.h"
 #include "core/reflect/lessons_hash.h"
 #include "handlers/ledger/tick_body.h"

@@ -1,7 +1,7 @@
 /* Trades as JSON: in the response to a tick, in its snapshot, and read back from the database. */
 #include "handlers/ledger/trade_rows.h"
 
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 #include "core/ledger/trade_members.h"
 #include "server/json/reader.h"
 
@@ -35,7 +35,8 @@ void trade_rows_fees_json(struct buf *out, const struct materialized *m)
     for (size_t i = 0; i < m->stray_count; i++) {
         buf_text(out, i ? ",{" : "{");
         json_put_text(out, "symbol", m->stray_fees[i].symbol);
-        json_put_quantity(out, "fees_usd", m->stray_fees[i].amount);
+        buf_json_key(out, "fees_usd");
+        quantity_json(out, m->stray_fees[i].amount);
         buf_char(out, '}');
     }
     buf_char(out, ']');

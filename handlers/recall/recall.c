@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json_put.h"
 #include "core/base/time_text.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/row.h"
@@ -259,20 +260,6 @@ enum err recall_text_at(struct call *c, const char *deployment_id, const char *a
 
 /* ---- the answer ---- */
 
-static void put_decimal(struct buf *out, const char *name, struct decimal value)
-{
-    char text[DECIMAL_TEXT_SIZE];
-    decimal_text(value, text);
-    buf_json_key(out, name);
-    buf_text(out, text);
-}
-
-static void put_text(struct buf *out, const char *name, const char *value)
-{
-    buf_json_key(out, name);
-    buf_json_string(out, value);
-}
-
 static void put_similarity(struct buf *out, int64_t millionth)
 {
     buf_json_key(out, "similarity");
@@ -284,18 +271,18 @@ static void put_item(struct buf *out, struct call *c, const struct recall *r, si
     const struct situation_outcome *o = &r->items[i].outcome;
     const int row = (int)i;
     buf_char(out, '{');
-    put_text(out, "trade_id", rows_text(r->rows, row, &past.trade_id));
+    json_put_text(out, "trade_id", rows_text(r->rows, row, &past.trade_id));
     put_similarity(out, r->items[i].similarity);
-    put_text(out, "symbol", rows_text(r->rows, row, &past.symbol));
-    put_text(out, "side", rows_text(r->rows, row, &past.side));
-    put_text(out, "entry_tick_at", rows_time(r->rows, row, &past.entry_tick_at, &c->arena));
-    put_text(out, "exit_tick_at", rows_time(r->rows, row, &past.exit_tick_at, &c->arena));
-    put_text(out, "summary", rows_text(r->rows, row, &past.summary));
-    put_decimal(out, "net_usd", o->net_usd);
-    put_decimal(out, "return_pct", decimal_round(o->return_pct, 4));
-    put_decimal(out, "holding_minutes", o->holding_minutes);
-    put_text(out, "exit_reason", rows_text(r->rows, row, &past.exit_reason));
-    put_text(out, "regime", rows_text(r->rows, row, &past.regime));
+    json_put_text(out, "symbol", rows_text(r->rows, row, &past.symbol));
+    json_put_text(out, "side", rows_text(r->rows, row, &past.side));
+    json_put_text(out, "entry_tick_at", rows_time(r->rows, row, &past.entry_tick_at, &c->arena));
+    json_put_text(out, "exit_tick_at", rows_time(r->rows, row, &past.exit_tick_at, &c->arena));
+    json_put_text(out, "summary", rows_text(r->rows, row, &past.summary));
+    json_put_decimal(out, "net_usd", o->net_usd);
+    json_put_decimal(out, "return_pct", decimal_round(o->return_pct, 4));
+    json_put_decimal(out, "holding_minutes", o->holding_minutes);
+    json_put_text(out, "exit_reason", rows_text(r->rows, row, &past.exit_reason));
+    json_put_text(out, "regime", rows_text(r->rows, row, &past.regime));
     buf_char(out, '}');
 }
 
@@ -311,21 +298,17 @@ static void put_known(struct buf *out, const char *name, bool known, double valu
 /* A count of the statement; without one (nothing was asked) there is nothing to count. */
 static void put_count(struct buf *out, const struct recall *r, const char *name, const struct column *count)
 {
-    buf_json_key(out, name);
-    buf_text(out, r->rows && rows_count(r->rows) ? rows_text(r->rows, 0, count) : "0");
+    json_put_raw(out, name, r->rows && rows_count(r->rows) ? rows_text(r->rows, 0, count) : "0");
 }
 
 void recall_json(struct buf *out, struct call *c, const struct recall *r)
 {
-    buf_json_key(out, "query");
-    buf_json_string(out, r->query);
-    buf_json_key(out, "model");
-    buf_json_string(out, r->degraded ? NULL : r->space);
+    json_put_text(out, "query", r->query);
+    json_put_text(out, "model", r->degraded ? NULL : r->space);
     put_count(out, r, "compared", &past.compared);
     put_count(out, r, "pending", &past.pending);
     put_count(out, r, "outdated", &past.outdated);
-    buf_json_key(out, "degraded");
-    buf_json_string(out, r->degraded);
+    json_put_text(out, "degraded", r->degraded);
     buf_json_key(out, "items");
     buf_char(out, '[');
     for (size_t i = 0; i < r->count; i++) {
@@ -339,24 +322,21 @@ void recall_json(struct buf *out, struct call *c, const struct recall *r)
     put_known(out, "mean_return_pct", r->evidence.has_return, r->evidence.mean_return_pct);
 }
 
-static void put_answer(struct call *c, const struct recall_in *in, const struct recall *r,
-                       const char *enabled)
+static void put_answer(struct call *c, const struct recall_in *in, const struct recall *r, bool enabled)
 {
     struct buf text = { .arena = &c->arena }, *out = call_reply_json(c, 200);
     const struct recall_shown shown =
         recall_text(&text, r->items, r->count, &r->evidence, r->left_out, (size_t)in->max_tokens);
     buf_char(out, '{');
-    buf_json_key(out, "deployment_id");
-    buf_json_string(out, in->id);
-    buf_json_key(out, "as_of");
-    buf_json_string(out, r->as_of);
-    buf_json_key(out, "enabled");
-    buf_text(out, enabled);
+    json_put_text(out, "deployment_id", in->id);
+    json_put_text(out, "as_of", r->as_of);
+    json_put_bool(out, "enabled", enabled);
     recall_json(out, c, r);
-    buf_fmt(out, ",\"shown\":%zu", shown.items);
+    json_put_int(out, "shown", (int64_t)shown.items);
     buf_json_key(out, "markdown");
     buf_json_text(out, text.data ? text.data : "", text.len);
-    buf_fmt(out, ",\"tokens\":%zu}", shown.tokens);
+    json_put_int(out, "tokens", (int64_t)shown.tokens);
+    buf_char(out, '}');
 }
 
 static enum err recall_post(struct call *c)
@@ -380,7 +360,7 @@ static enum err recall_post(struct call *c)
     const bool enabled = row_bool(d, 0, &deployment.memory_enabled);
     if (enabled)
         TRY(run(c, &r));
-    put_answer(c, in, &r, enabled ? "true" : "false");
+    put_answer(c, in, &r, enabled);
     return OK;
 }
 

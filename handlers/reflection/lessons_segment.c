@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/base/tokens.h"
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 #include "core/reflect/lessons_hash.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/row.h"

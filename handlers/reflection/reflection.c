@@ -1,5 +1,5 @@
 /* Reflection: distills lessons from the trades of a deployment when due, and lists the attempts. */
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/instant.h"
 #include "handlers/kit/row.h"

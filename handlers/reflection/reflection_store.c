@@ -1,5 +1,5 @@
 /* Stores a reflection: the claim, which allows one attempt at a time, and the outcome. */
-#include "core/ledger/json_put.h"
+#include "core/base/json_put.h"
 #include "handlers/kit/row.h"
 #include "handlers/reflection/reflection_internal.h"
 #include "server/dispatch/query.h"

@@ -2,6 +2,7 @@
  */
 #include "handlers/research/research.h"
 
+#include "core/base/json_put.h"
 #include "core/base/vector.h"
 #include "core/episodic/provenance.h"
 #include "handlers/kit/fields.h"
@@ -66,20 +67,6 @@ QUERY(prior_reuse, EPISODE_REUSE, memory_fields);
 QUERY(research_cases, RESEARCH_CASES, memory_fields, READS(analogous));
 QUERY(research_cases_by_words, RESEARCH_CASES_BY_WORDS, memory_fields, READS(analogous));
 
-/* ---- members of responses ---- */
-
-static void put_text(struct buf *out, const char *name, const char *value)
-{
-    buf_json_key(out, name);
-    buf_json_string(out, value);
-}
-
-static void put_number(struct buf *out, const char *name, const char *value)
-{
-    buf_json_key(out, name);
-    buf_text(out, value ? value : "null");
-}
-
 /* ---- the prior ---- */
 
 /* The current regime, as the regime of the new entry. */
@@ -129,12 +116,12 @@ static enum err reuse_tx(struct call *c, void *arg)
     TRY(query_run(c, &prior_reuse, in));
     struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"source\":\"cached\"");
-    put_text(out, "prior_id", in->prior_id);
-    put_number(out, "probability", rows_text(in->prior, 0, &prior_row.probability));
-    put_text(out, "answer", rows_text(in->prior, 0, &prior_row.answer));
+    json_put_text(out, "prior_id", in->prior_id);
+    json_put_raw(out, "probability", rows_text(in->prior, 0, &prior_row.probability));
+    json_put_text(out, "answer", rows_text(in->prior, 0, &prior_row.answer));
     buf_json_key(out, "prior");
     rows_json(out, in->prior, 0);
-    put_number(out, "prior_age_days", rows_text(in->prior, 0, &prior_row._age_days));
+    json_put_raw(out, "prior_age_days", rows_text(in->prior, 0, &prior_row._age_days));
     buf_char(out, '}');
     return OK;
 }
@@ -254,7 +241,7 @@ static void put_memory(struct buf *out, const struct research_in *in)
         buf_fmt(out, "%s{\"id\":\"%s\",\"score\":%s}", i ? "," : "", rows_text(in->cases, i, &analogous.id),
                 rows_text(in->cases, i, &analogous.score));
     buf_char(out, ']');
-    put_text(out, "degraded", in->degraded);
+    json_put_text(out, "degraded", in->degraded);
 }
 
 static void put_prompt(struct call *c, const struct research_in *in)
@@ -262,10 +249,9 @@ static void put_prompt(struct call *c, const struct research_in *in)
     struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"source\":\"fresh\"");
     episodic_prior_json(out, in->prior, &in->rerun);
-    put_text(out, "system", in->prompt.system);
-    put_text(out, "user", in->prompt.user);
-    buf_json_key(out, "tokens");
-    buf_fmt(out, "%zu", in->prompt.tokens);
+    json_put_text(out, "system", in->prompt.system);
+    json_put_text(out, "user", in->prompt.user);
+    json_put_int(out, "tokens", (int64_t)in->prompt.tokens);
     put_memory(out, in);
     buf_char(out, '}');
 }
@@ -275,10 +261,9 @@ static void put_outcome(struct buf *out, const struct research_in *in, const str
 {
     buf_json_key(out, "episode");
     episodic_json(out, &in->episode);
-    buf_json_key(out, "duplicate");
-    buf_json_bool(out, in->episode.known);
-    put_text(out, "prior_id", o->prior_id);
-    put_number(out, "shift", o->shift);
+    json_put_bool(out, "duplicate", in->episode.known);
+    json_put_text(out, "prior_id", o->prior_id);
+    json_put_raw(out, "shift", o->shift);
     buf_json_key(out, "lesson");
     if (o->lesson)
         rows_json(out, o->lesson, 0);
@@ -307,10 +292,10 @@ static void put_stepped(struct call *c, const struct research_in *in, const stru
     buf_text(out, "{\"source\":\"fresh\"");
     episodic_prior_json(out, in->prior, &in->rerun);
     put_outcome(out, in, o);
-    put_text(out, "model_used", in->model_answer.model);
-    buf_fmt(out, ",\"tokens_in\":%lld,\"tokens_out\":%lld", (long long)in->model_answer.tokens_in,
-            (long long)in->model_answer.tokens_out);
-    put_number(out, "cost_usd", in->model_answer.cost_usd);
+    json_put_text(out, "model_used", in->model_answer.model);
+    json_put_int(out, "tokens_in", in->model_answer.tokens_in);
+    json_put_int(out, "tokens_out", in->model_answer.tokens_out);
+    json_put_raw(out, "cost_usd", in->model_answer.cost_usd);
     put_memory(out, in);
     buf_char(out, '}');
 }

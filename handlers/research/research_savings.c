@@ -1,4 +1,5 @@
 /* The savings from reusing earlier research. */
+#include "core/base/json_put.h"
 #include "handlers/kit/fields.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
@@ -26,12 +27,6 @@ static const struct field savings_fields[] = {
 COLUMNS(total, _calls_saved, _calls_made, _reuse_rate, _calls_priced, _saved_usd);
 QUERY(research_savings, RESEARCH_SAVINGS, savings_fields, READS(total));
 
-static void put_column(struct buf *out, const char *name, const char *value)
-{
-    buf_json_key(out, name);
-    buf_text(out, value ? value : "null");
-}
-
 static void put_total(struct buf *out, const struct rows *r)
 {
     static const struct {
@@ -45,8 +40,8 @@ static void put_total(struct buf *out, const struct rows *r)
     };
     buf_text(out, "\"total\":{");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        put_column(out, columns[i].name,
-                   rows_count(r) ? rows_text(r, 0, columns[i].column) : columns[i].none);
+        json_put_raw(out, columns[i].name,
+                     rows_count(r) ? rows_text(r, 0, columns[i].column) : columns[i].none);
     buf_char(out, '}');
 }
 
@@ -61,8 +56,7 @@ static enum err savings(struct call *c, const struct rows *r)
     }
     buf_text(out, "],");
     put_total(out, r);
-    buf_text(out, ",\"truncated\":");
-    buf_json_bool(out, rows_count(r) > KINDS_MAX);
+    json_put_bool(out, "truncated", rows_count(r) > KINDS_MAX);
     buf_char(out, '}');
     return OK;
 }
