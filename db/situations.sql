@@ -1,5 +1,6 @@
 -- The situations that trades were opened in: search for past ones like a given one, and the vectors that are still missing.
--- :direction is a vector of length 1 of the model :space with :dim numbers. `<#>` is the negative inner product, so the negative cosine.
+-- :query_vector is a vector of length 1 of the model :query_model with :query_dim numbers. `<#>` is the negative inner product, so the
+-- negative cosine.
 
 -- The deployment's skill version, and the instant that the recall is for.
 -- name: recall_deployment :read :one
@@ -44,11 +45,11 @@ newest as materialized (
     select s.model, s.dim
     from s
     order by s.entry_tick_at desc, s.trade_id desc
-    limit :most_compared::int
+    limit :max_compared::int
 )
 select (select count(*) from near) as compared, w.pending, w.outdated, best.*
 from (select count(*) filter (where n.model is null) as pending,
-          count(*) filter (where (n.model, n.dim) <> (:space, :dim::int)) as outdated
+          count(*) filter (where (n.model, n.dim) <> (:query_model, :query_dim::int)) as outdated
       from newest n) w
 left join (
     select t.id as trade_id, near.similarity, t.symbol, t.side, t.entry_tick_at, t.exit_tick_at, s.summary, t.realized_pnl_usd, t.fees_usd,
@@ -62,35 +63,35 @@ order by best.similarity desc, best.entry_tick_at desc, best.trade_id desc
 
 -- part: by_vector
 near as materialized (
-    select c.trade_id, c.entry_tick_at, round(-(c.vector <#> :direction::real[]::halfvec)::numeric, 6) as similarity
+    select c.trade_id, c.entry_tick_at, round(-(c.vector <#> :query_vector::real[]::halfvec)::numeric, 6) as similarity
     from (select s.trade_id, s.entry_tick_at, s.vector
-          {closed} and s.model = :space and s.dim = :dim::int
+          {closed} and s.model = :query_model and s.dim = :query_dim::int
           order by s.entry_tick_at desc, s.trade_id desc
-          limit :most_compared::int) c
+          limit :max_compared::int) c
 ),
--- name: recall_near_deployment :slow :list
+-- name: recall_by_vector_deployment :slow :list
 {of_deployment}, {by_vector} {result}
 
--- name: recall_near_skill :slow :list
+-- name: recall_by_vector_skill :slow :list
 {of_skill}, {by_vector} {result}
 
 -- Without an embedder: similarity is the share of the query's words that a summary contains.
 -- part: by_words
 query as materialized (
-    select lexeme from unnest(to_tsvector('english', :words))
+    select lexeme from unnest(to_tsvector('english', :query_text))
 ), near as materialized (
     select c.trade_id, c.entry_tick_at, round(h.hits::numeric / nullif((select count(*) from query), 0), 6) as similarity
     from (select s.trade_id, s.entry_tick_at, s.summary
           {closed}
           order by s.entry_tick_at desc, s.trade_id desc
-          limit :most_worded::int) c
+          limit :max_word_matches::int) c
     cross join lateral (select count(*) as hits from unnest(to_tsvector('english', c.summary)) w join query using (lexeme)) h
     where h.hits > 0
 ),
--- name: recall_worded_deployment :slow :list
+-- name: recall_by_words_deployment :slow :list
 {of_deployment}, {by_words} {result}
 
--- name: recall_worded_skill :slow :list
+-- name: recall_by_words_skill :slow :list
 {of_skill}, {by_words} {result}
 
 -- name: situations_missing_count :slow :one

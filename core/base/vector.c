@@ -18,7 +18,7 @@ bool vector_normalise(float *v, size_t dim)
 
 int vector_column(size_t dim)
 {
-    static const int columns[] = { 384, 768, 1024, 1536, 3072, VECTOR_MOST };
+    static const int columns[] = { 384, 768, 1024, 1536, 3072, VECTOR_MAX };
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         if (dim <= (size_t)columns[i])
             return dim ? columns[i] : 0;
@@ -33,6 +33,14 @@ void vector_text(struct buf *out, const float *v, size_t dim, size_t column)
     for (size_t i = dim; i < column; i++)
         buf_add(out, ",0", 2);
     buf_char(out, ']');
+}
+
+void vector_array(struct buf *out, const float *v, size_t dim)
+{
+    buf_char(out, '{');
+    for (size_t i = 0; i < dim; i++)
+        buf_fmt(out, i ? ",%.9g" : "%.9g", (double)v[i]);
+    buf_char(out, '}');
 }
 
 void vector_record(struct buf *list, const char *id, const float *v, size_t dim)

@@ -139,7 +139,7 @@ size_t embed_scratch_bytes(void)
 
 size_t embed_text_bytes(const char *text)
 {
-    return utf8_cut(text, strnlen(text, EMBED_MOST_BYTES + 1), EMBED_MOST_BYTES);
+    return utf8_cut(text, strnlen(text, EMBED_BYTES_MAX + 1), EMBED_BYTES_MAX);
 }
 
 size_t embed_pieces(const struct embed *e, struct embed_scratch *s, const char *text)

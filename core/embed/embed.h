@@ -13,7 +13,7 @@
 
 enum {
     EMBED_DIM = 612,
-    EMBED_MOST_BYTES = 16384, /* the rest of a text is ignored */
+    EMBED_BYTES_MAX = 16384, /* the rest of a text is ignored */
     EMBED_SECTIONS = 59,
 };
 
@@ -36,7 +36,7 @@ size_t embed_scratch_bytes(void);
 bool embed_open(const void *bytes, size_t len, struct embed *e);
 
 /* Embeds valid UTF-8 of any length into a vector of length 1. Uses the first 128 pieces and the first 1,000
- * words within the first EMBED_MOST_BYTES. On one machine, the same text always gives the same bytes. */
+ * words within the first EMBED_BYTES_MAX. On one machine, the same text always gives the same bytes. */
 void embed_text(const struct embed *e, struct embed_scratch *s, const char *text, float out[EMBED_DIM]);
 
 /* The bytes of the text that are used: all, or a prefix that ends between characters. */

@@ -30,9 +30,9 @@ enum {
     EMBED_PANEL = 16,
     EMBED_WORDS = 60000,
     EMBED_WORD_DIM = 100,
-    EMBED_MOST_PIECES = 128,
-    EMBED_MOST_WORDS = 1000,
-    EMBED_MOST_SYMBOLS = 4096, /* limit of the tokenizer: enough for 128 of the longest pieces */
+    EMBED_PIECES_MAX = 128,
+    EMBED_WORDS_MAX = 1000,
+    EMBED_SYMBOLS_MAX = 4096, /* limit of the tokenizer: enough for 128 of the longest pieces */
 };
 
 /* X(name, bytes); 0: variable length. */

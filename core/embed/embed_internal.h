@@ -7,17 +7,17 @@
 
 struct embed_scratch {
     /* the encoder: one row per piece, so a short text touches only the start of each array */
-    _Alignas(64) float x[EMBED_MOST_PIECES * EMBED_IN];
-    float h[EMBED_MOST_PIECES * EMBED_WIDTH];
-    float normed[EMBED_MOST_PIECES * EMBED_WIDTH];
-    float wide[EMBED_MOST_PIECES * EMBED_INNER];
-    float mixed[EMBED_MOST_PIECES * EMBED_WIDTH];
-    float shares[EMBED_MOST_PIECES];
+    _Alignas(64) float x[EMBED_PIECES_MAX * EMBED_IN];
+    float h[EMBED_PIECES_MAX * EMBED_WIDTH];
+    float normed[EMBED_PIECES_MAX * EMBED_WIDTH];
+    float wide[EMBED_PIECES_MAX * EMBED_INNER];
+    float mixed[EMBED_PIECES_MAX * EMBED_WIDTH];
+    float shares[EMBED_PIECES_MAX];
     /* the tokenizer */
-    double best[EMBED_MOST_SYMBOLS + 1]; /* score of the best path to this position */
-    uint16_t from[EMBED_MOST_SYMBOLS + 1], next[EMBED_MOST_SYMBOLS + 1], piece[EMBED_MOST_SYMBOLS + 1];
-    unsigned char symbols[EMBED_MOST_SYMBOLS];
-    uint16_t pieces[EMBED_MOST_PIECES];
+    double best[EMBED_SYMBOLS_MAX + 1]; /* score of the best path to this position */
+    uint16_t from[EMBED_SYMBOLS_MAX + 1], next[EMBED_SYMBOLS_MAX + 1], piece[EMBED_SYMBOLS_MAX + 1];
+    unsigned char symbols[EMBED_SYMBOLS_MAX];
+    uint16_t pieces[EMBED_PIECES_MAX];
 };
 
 static inline const void *embed_section(const struct embed *e, enum embed_section which)

@@ -19,7 +19,7 @@ enum { LANES = 4 };
 /* Inputs have the alignment of floats, not of vectors. */
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
-enum { MOST_ROWS = 6, WIDE = 2 }; /* rows and vectors per block: 12 of 16 registers */
+enum { ROWS_MAX = 6, WIDE = 2 }; /* rows and vectors per block: 12 of 16 registers */
 
 #if defined __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -86,7 +86,7 @@ INLINE void block(const struct embed_dense *d, size_t output, const float *x, si
                   enum embed_then then)
 {
     const int8_t *w = d->panels + output / EMBED_PANEL * EMBED_PANEL * d->inputs + output % EMBED_PANEL;
-    lanes sums[MOST_ROWS][WIDE] = { 0 };
+    lanes sums[ROWS_MAX][WIDE] = { 0 };
     for (size_t i = 0; i < d->inputs; i++, w += EMBED_PANEL) {
         lanes weights[WIDE];
         UNROLL
@@ -115,7 +115,7 @@ static void dense(const struct embed_dense *d, const float *x, size_t rows, floa
         for (size_t r = 0; r < rows;) {
             const float *from = x + r * d->inputs;
             float *to = y + r * d->outputs;
-            size_t left = rows - r, count = left < MOST_ROWS ? left : MOST_ROWS;
+            size_t left = rows - r, count = left < ROWS_MAX ? left : ROWS_MAX;
             switch (count) {
             case 1:
                 block(d, o, from, 1, to, then);
@@ -133,7 +133,7 @@ static void dense(const struct embed_dense *d, const float *x, size_t rows, floa
                 block(d, o, from, 5, to, then);
                 break;
             default:
-                block(d, o, from, MOST_ROWS, to, then);
+                block(d, o, from, ROWS_MAX, to, then);
             }
             r += count;
         }

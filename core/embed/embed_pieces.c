@@ -54,7 +54,7 @@ static void put(struct writer *w, uint32_t character)
 {
     unsigned char symbol = symbol_of(w->e, character);
     bool again = !symbol && w->count && !w->symbols[w->count - 1];
-    if (w->count < EMBED_MOST_SYMBOLS && !again)
+    if (w->count < EMBED_SYMBOLS_MAX && !again)
         w->symbols[w->count++] = symbol;
 }
 
@@ -87,7 +87,7 @@ static size_t normalise(const struct embed *e, struct embed_scratch *s, const ch
 {
     struct writer w = { .e = e, .symbols = s->symbols };
     put(&w, SEPARATOR);
-    while (text < end && w.count < EMBED_MOST_SYMBOLS) {
+    while (text < end && w.count < EMBED_SYMBOLS_MAX) {
         uint32_t character = utf8_next(&text);
         size_t count = 0;
         const uint32_t *form =
@@ -153,7 +153,7 @@ size_t embed_pieces_cut(const struct embed *e, struct embed_scratch *s, const ch
     for (size_t at = count; at > 0; at = s->from[at]) /* the path is stored backwards */
         s->next[s->from[at]] = (uint16_t)at;
     size_t pieces = 0;
-    for (size_t at = 0; at < count && pieces < EMBED_MOST_PIECES; at = s->next[at])
+    for (size_t at = 0; at < count && pieces < EMBED_PIECES_MAX; at = s->next[at])
         s->pieces[pieces++] = s->piece[s->next[at]];
     return pieces;
 }

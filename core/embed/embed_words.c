@@ -101,7 +101,7 @@ void embed_words(const struct embed *e, const char *text, const char *end, float
 {
     struct splitter s = { .e = e, .sum = out };
     memset(out, 0, EMBED_WORD_DIM * sizeof *out);
-    while (text < end && s.words < EMBED_MOST_WORDS) {
+    while (text < end && s.words < EMBED_WORDS_MAX) {
         uint32_t character = utf8_next(&text);
         size_t count = 0;
         const uint32_t *form = character < 0x80 ? NULL : embed_form(e, SECTION_WORD_FORMS, character, &count);
@@ -110,6 +110,6 @@ void embed_words(const struct embed *e, const char *text, const char *end, float
         for (size_t i = 0; i < count; i++)
             take(&s, form[i]);
     }
-    if (s.words < EMBED_MOST_WORDS)
+    if (s.words < EMBED_WORDS_MAX)
         end_word(&s);
 }

@@ -1,4 +1,4 @@
-/* Where a memory comes from, and how far it is to be believed for that alone. */
+/* The source of a memory, and the default confidence that follows from it. */
 #include "core/episodic/provenance.h"
 
 #include <stddef.h>

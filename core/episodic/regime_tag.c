@@ -1,4 +1,4 @@
-/* The market as a caller describes it, compared name by name. */
+/* Regime tags and their comparison. */
 #include "core/episodic/regime_tag.h"
 
 #include <stdlib.h>
@@ -12,11 +12,11 @@ const struct regime_tag *regime_tag_find(const struct regime_tags *tags, const c
     return NULL;
 }
 
-/* A number by its digits, which may be more than any type can hold. */
+/* A number as text, because it may have more digits than any type holds. */
 struct number {
     bool negative;
-    const char *digit; /* the first that is not zero; NULL: it is zero */
-    long power;        /* of ten, of that digit */
+    const char *digit; /* the first digit that is not zero; NULL: the number is zero */
+    long power;        /* the power of ten of that digit */
 };
 
 static struct number number_read(const char *text)
@@ -35,7 +35,7 @@ static struct number number_read(const char *text)
     return n;
 }
 
-/* Advances to the next digit; zeros follow the last one. */
+/* Returns the next digit and moves past it; 0 after the last one. */
 static char number_next(const char **p)
 {
     if (**p == '.')

@@ -1,4 +1,4 @@
-/* The market as a caller describes it: names with texts, numbers or booleans, and how two of them compare. */
+/* Regime tags: the caller's description of the market, as names with a text, a number or a boolean. */
 #ifndef DAYBOOK_CORE_EPISODIC_REGIME_TAG_H
 #define DAYBOOK_CORE_EPISODIC_REGIME_TAG_H
 
@@ -10,7 +10,7 @@ enum regime_tag_kind { REGIME_TAG_TEXT, REGIME_TAG_NUMBER, REGIME_TAG_BOOL };
 struct regime_tag {
     const char *name;
     enum regime_tag_kind kind;
-    const char *text; /* of a number as JSON writes it, of a boolean "true" or "false" */
+    const char *text; /* a number as in JSON; a boolean as "true" or "false" */
 };
 
 struct regime_tags {
@@ -18,10 +18,10 @@ struct regime_tags {
     const struct regime_tag *items;
 };
 
-/* The one of that name, or NULL. */
+/* The tag of that name, or NULL. */
 const struct regime_tag *regime_tag_find(const struct regime_tags *tags, const char *name);
 
-/* Whether the values are the same: numbers by their value (1.50 is 15e-1), all else letter for letter. */
+/* Compares the values: numbers by value (1.50 equals 15e-1), texts and booleans exactly. */
 bool regime_tag_same(const struct regime_tag *a, const struct regime_tag *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* Whether a question must be asked again, or the prior answer still holds. */
+/* Decides whether a question must be asked again or its prior answer can be reused. */
 #include "core/episodic/rerun.h"
 
 const char *const rerun_reason_names[RERUN_REASONS + 1] = {
@@ -10,18 +10,18 @@ const char *const rerun_reason_names[RERUN_REASONS + 1] = {
     [RERUN_LOW_CONFIDENCE] = "low_confidence",
 };
 
-static const char *const least_confidence = "0.55"; /* at which a prior can be used again */
+static const char *const min_confidence = "0.55"; /* a prior with less is not reused */
 
 static bool is_low(struct decimal confidence)
 {
-    struct decimal least;
-    (void)decimal_parse(least_confidence, &least);
-    return decimal_is_valid(confidence) && decimal_compare(confidence, least) < 0;
+    struct decimal min;
+    (void)decimal_parse(min_confidence, &min);
+    return decimal_is_valid(confidence) && decimal_compare(confidence, min) < 0;
 }
 
 static void compare(struct rerun *r, const struct regime_tags *then, const struct regime_tags *now)
 {
-    for (size_t i = 0; i < then->count && i < RERUN_TAGS_MOST; i++) {
+    for (size_t i = 0; i < then->count && i < RERUN_TAGS_MAX; i++) {
         const struct regime_tag *tag = &then->items[i], *current = regime_tag_find(now, tag->name);
         if (!current)
             r->unknown[r->unknown_count++] = tag->name;

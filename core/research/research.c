@@ -1,4 +1,4 @@
-/* A research step as texts: the prompt that asks a model, and the lesson of an answer that surprised. */
+/* The texts of a research step: the prompt for the model, and the lesson of a surprising answer. */
 #include "core/research/research.h"
 
 #include "core/base/json_put.h"
@@ -76,7 +76,7 @@ static size_t put_cases(struct buf *out, const struct research_question *q, size
 {
     size_t begun = out->len, tokens = tokens_of(cases_opening) + tokens_of(cases_closing);
     buf_text(out, cases_opening);
-    for (*count = 0; *count < q->case_count; ++*count) { /* the estimate of a text is the sum of its lines' */
+    for (*count = 0; *count < q->case_count; ++*count) { /* the estimate is additive over lines */
         size_t at = out->len;
         put_case(out, &q->cases[*count]);
         size_t more = tokens_estimate(out->data + at, out->len - at);
@@ -173,8 +173,8 @@ static struct decimal decimal_of(const char *text)
 bool research_shift(const char *prior, const char *probability, struct decimal *shift)
 {
     *shift = decimal_sub(decimal_of(probability), decimal_of(prior ? prior : "0.5"));
-    const struct decimal most = decimal_of("0.25");
-    return decimal_compare(*shift, most) > 0 || decimal_compare(decimal_neg(*shift), most) > 0;
+    const struct decimal limit = decimal_of("0.25");
+    return decimal_compare(*shift, limit) > 0 || decimal_compare(decimal_neg(*shift), limit) > 0;
 }
 
 /* "rates, vol and 3 more". */
@@ -195,7 +195,7 @@ static void put_cause(struct buf *out, size_t *causes)
     buf_text(out, (*causes)++ ? " or " : "");
 }
 
-/* What had happened since the prior, as far as the caller said; false: nothing. */
+/* The changes since the prior that the caller reported. Returns false if there are none. */
 static bool put_causes(struct buf *out, const struct research_surprise *s)
 {
     size_t causes = 0;

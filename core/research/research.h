@@ -1,4 +1,4 @@
-/* A research step as texts: the prompt that asks a model, and the lesson of an answer that surprised. */
+/* The texts of a research step: the prompt for the model, and the lesson of a surprising answer. */
 #ifndef DAYBOOK_CORE_RESEARCH_RESEARCH_H
 #define DAYBOOK_CORE_RESEARCH_RESEARCH_H
 
@@ -17,7 +17,7 @@ struct research_case {
 
 struct research_question {
     const char *ticker, *task_type;
-    const char *question;              /* NULL: the task and the signals raise it */
+    const char *question;              /* NULL: the model derives it from the task and the signals */
     const char *signals;               /* a JSON object */
     const char *const *takeaways;      /* newest first */
     const struct research_case *cases; /* best first */
@@ -38,22 +38,23 @@ struct research_prompt {
  * and its "<" is written as "&lt;". The parts that most questions share come first, for prompt caches. */
 bool research_prompt(struct arena *arena, const struct research_question *q, struct research_prompt *out);
 
-/* What analogous cases are looked for with: the question, else the prior's, else the task and the signals. */
+/* The query for analogous cases: the question, else the question of the prior, else the task and the signals.
+ */
 const char *research_query(struct arena *arena, const struct research_question *q,
                            const char *prior_question);
 
-/* The tag that lessons about a kind of research have: a tag holds no comma and no tab. */
+/* The tag of lessons about a task type. A tag contains no comma and no tab. */
 const char *research_tag(struct arena *arena, const char *task_type);
 
 enum { RESEARCH_TAGS = 3 };
-/* The tags of the lessons that any research of this kind is shown: its own, and those about method. */
+/* The tags that select the lessons for a task type: its own tag, and the tags of lessons about method. */
 void research_tags(struct arena *arena, const char *task_type, const char *tags[RESEARCH_TAGS]);
 
-/* How far the probability has moved from the prior's, which counts as 0.5 where it has none. True when that
- * is far enough for a lesson: more than 0.25, either way. */
+/* Computes how far the probability moved from the prior's; a prior without one counts as 0.5. Returns true if
+ * it moved by more than 0.25 in either direction, which is enough for a lesson. */
 bool research_shift(const char *prior, const char *probability, struct decimal *shift);
 
-/* An answer that moved that far. */
+/* An answer whose probability moved that far. */
 struct research_surprise {
     const char *ticker, *task_type, *signals;
     const char *prior; /* its probability, or NULL */
@@ -61,11 +62,11 @@ struct research_surprise {
     struct decimal shift;
     const char *age_days; /* of the prior */
     bool new_filing, guidance_update;
-    const char *const *changed; /* names of the regime that differ from the prior's */
+    const char *const *changed; /* regime tags that differ from the prior's */
     size_t changed_count;
 };
 
-/* Each within the limits of a lesson's fields (2,000 and 300 characters), the takeaway in one line. */
+/* Texts within the limits of a lesson (2,000 and 300 characters). The takeaway is one line. */
 struct research_lesson {
     const char *context, *outcome, *takeaway;
 };

@@ -1,5 +1,5 @@
-/* The spaces that entries and situations have vectors in, and the vectors that are missing in the service's
- * own. */
+/* The models that entries and situations have vectors of, and POST /v1/embeddings/rebuild, which makes those
+ * that lack a vector of the service's own model. */
 #include <string.h>
 
 #include "core/base/json_put.h"
@@ -13,7 +13,7 @@
 struct embeddings_in {
     int64_t batch, max;
     const char *include_supplied;
-    /* for the statements */
+    /* parameters of the statements */
     const char *model, *vectors;
     int64_t dim, limit;
     struct cursor_values cursor;
@@ -53,7 +53,7 @@ static struct embeddings_in *with_space(struct call *c)
     return in;
 }
 
-/* ---- what there is ---- */
+/* ---- the state ---- */
 
 static enum err embeddings_get(struct call *c)
 {
@@ -71,7 +71,7 @@ static enum err embeddings_get(struct call *c)
     return OK;
 }
 
-/* ---- what is missing ---- */
+/* ---- rebuild ---- */
 
 static const char *entry_text(struct arena *arena, const struct rows *r, int row)
 {
@@ -84,7 +84,7 @@ static const char *situation_text(struct arena *arena, const struct rows *r, int
     return rows_text(r, row, &situation.summary);
 }
 
-/* What has vectors, in the order in which it gets them. */
+/* The tables with vectors, in the order in which they are processed. */
 static const struct source {
     const struct query *count, *missing, *store;
     const struct column *id;
@@ -96,10 +96,10 @@ static const struct source {
 enum { SOURCES = sizeof sources / sizeof *sources };
 
 struct progress {
-    size_t source; /* the one that is worked on; SOURCES: all are done */
+    size_t source; /* index of the current source; SOURCES: done */
     int64_t embedded, refused, remaining;
-    bool begun;
-    char at[64], id[64]; /* the last one that was tried */
+    bool begun;          /* the response has begun */
+    char at[64], id[64]; /* the cursor */
 };
 
 /* Puts the new vectors into in->vectors. Returns how many texts were rejected. */
@@ -135,8 +135,8 @@ static enum err embed_rows(struct call *c, struct arena *step, struct embeddings
     return OK;
 }
 
-static void go_on_behind(struct embeddings_in *in, struct progress *p, const struct rows *r,
-                         struct arena *step)
+static void move_cursor(struct embeddings_in *in, struct progress *p, const struct rows *r,
+                        struct arena *step)
 {
     struct cursor_values last;
     rows_cursor(r, rows_count(r) - 1, step, &last);
@@ -145,7 +145,7 @@ static void go_on_behind(struct embeddings_in *in, struct progress *p, const str
     in->cursor = (struct cursor_values){ 2, { p->at, p->id } };
 }
 
-static void go_on_with_next(struct embeddings_in *in, struct progress *p)
+static void next_source(struct embeddings_in *in, struct progress *p)
 {
     p->source++;
     in->cursor = (struct cursor_values){ 0 };
@@ -159,7 +159,7 @@ static enum err begin(struct call *c, struct progress *p)
     return call_stream_begin(c, "application/x-ndjson");
 }
 
-/* One batch: read, embedded, stored and told. Nothing is held while it is embedded. */
+/* Reads, embeds and stores one batch, and reports it. No connection is held while it is embedded. */
 static enum err rebuild_batch(struct call *c, struct arena *step, struct embeddings_in *in,
                               struct progress *p)
 {
@@ -169,9 +169,9 @@ static enum err rebuild_batch(struct call *c, struct arena *step, struct embeddi
         in->max != FIELD_NO_INT && in->max - p->embedded < in->batch ? in->max - p->embedded : in->batch;
     TRY(query_rows(c, source->missing, in, step, &r));
     if (rows_count(r))
-        go_on_behind(in, p, r, step);
+        move_cursor(in, p, r, step);
     if (rows_count(r) < in->limit)
-        go_on_with_next(in, p);
+        next_source(in, p);
     if (!rows_count(r))
         return OK;
     TRY(embed_rows(c, step, in, p, source, r));
@@ -198,7 +198,7 @@ static enum err count_missing(struct call *c, const struct embeddings_in *in, st
     return OK;
 }
 
-static enum err tell_end(struct call *c, const struct progress *p, enum err failed)
+static enum err send_end(struct call *c, const struct progress *p, enum err failed)
 {
     struct buf out = { .arena = &c->arena };
     buf_fmt(&out, "{\"done\":%s,\"embedded\":%lld,\"refused\":%lld,\"remaining\":%lld",
@@ -213,7 +213,8 @@ static enum err tell_end(struct call *c, const struct progress *p, enum err fail
     return call_stream_write(c, out.data, out.len);
 }
 
-/* Each batch is committed by itself: whoever breaks it off, the next request goes on where this one stopped.
+/* Each batch is its own transaction. After an interruption, the next request continues where this one
+ * stopped.
  */
 static enum err embeddings_rebuild(struct call *c)
 {
@@ -229,9 +230,9 @@ static enum err embeddings_rebuild(struct call *c)
     if (err != OK && !p.begun)
         return err;
     if (err == OK)
-        err = count_missing(c, in, &p); /* what others have stored or deleted meanwhile, too */
+        err = count_missing(c, in, &p); /* others may have stored or deleted some in the meantime */
     TRY(begin(c, &p));
-    return tell_end(c, &p, err);
+    return send_end(c, &p, err);
 }
 
 #define IN(table) INPUT(table, struct embeddings_in), .waits = true

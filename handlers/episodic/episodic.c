@@ -1,4 +1,4 @@
-/* Episodic memory, entry by entry: stored once, read, listed, deleted. */
+/* Entries of the episodic memory: create, get, list and delete. */
 #include "handlers/episodic/episodic.h"
 
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "handlers/kit/fields.h"
 #include "handlers/routes.h"
 
-/* Whatever a request that reads entries may carry. */
 struct read_in {
     const char *id, *as_of, *ticker, *task_type, *source, *embedding_status, *since, *until, *min_confidence,
         *archived;

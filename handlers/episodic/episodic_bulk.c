@@ -1,4 +1,5 @@
-/* Many entries in one body: line by line, each for itself, embedded and stored in batches. */
+/* POST /v1/episodic/bulk: one entry per line, embedded and stored in batches. Each line succeeds or fails
+ * alone. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,22 +8,22 @@
 #include "server/config.h"
 
 enum {
-    BATCH_MOST = 64,          /* lines in one statement */
-    BATCH_BYTES = 256 * 1024, /* of lines that are read ahead */
+    BATCH_MAX = 64,           /* lines */
+    BATCH_BYTES = 256 * 1024, /* a batch ends with the line that reaches this */
 };
 
 struct line {
     int64_t number;
-    enum err bad; /* why it is no entry */
+    enum err bad; /* why it was rejected */
     struct problem problem;
-    struct episode *episode; /* of the batch, which a line before may have brought */
-    bool again;              /* it did */
+    struct episode *episode; /* of the batch */
+    bool repeated;           /* an earlier line of the batch has the same entry */
 };
 
 struct batch {
-    struct arena *arena; /* of everything in it */
-    struct line lines[BATCH_MOST];
-    struct episode episodes[BATCH_MOST];
+    struct arena *arena;
+    struct line lines[BATCH_MAX];
+    struct episode episodes[BATCH_MAX];
     size_t line_count, count;
     bool end; /* of the body */
 };
@@ -47,14 +48,14 @@ static enum err read_entry(struct call *c, const char *text, size_t len, struct 
     return episodic_check(c, in, arena, e);
 }
 
-/* The entry becomes one of the batch, unless it is there already. */
-static void take_entry(struct batch *b, struct line *l)
+/* Adds the entry that was just read, unless the batch has it already. */
+static void add_entry(struct batch *b, struct line *l)
 {
     struct episode *e = &b->episodes[b->count];
     for (size_t i = 0; i < b->count; i++)
         if (strcmp(b->episodes[i].hash, e->hash) == 0) {
             l->episode = &b->episodes[i];
-            l->again = true;
+            l->repeated = true;
             return;
         }
     l->episode = e;
@@ -63,7 +64,7 @@ static void take_entry(struct batch *b, struct line *l)
 
 static enum err read_batch(struct call *c, struct batch *b)
 {
-    for (size_t bytes = 0; b->line_count < BATCH_MOST && bytes < BATCH_BYTES;) {
+    for (size_t bytes = 0; b->line_count < BATCH_MAX && bytes < BATCH_BYTES;) {
         struct line *l = &b->lines[b->line_count];
         char *text;
         size_t len = 0;
@@ -78,7 +79,7 @@ static enum err read_batch(struct call *c, struct batch *b)
         if (l->bad == OK)
             l->bad = read_entry(c, text, len, b->arena, &b->episodes[b->count]);
         if (l->bad == OK)
-            take_entry(b, l);
+            add_entry(b, l);
         l->problem = c->problem;
         b->line_count++;
         bytes += len;
@@ -102,7 +103,7 @@ static enum err store_batch(struct call *c, struct batch *b)
     return query_tx(c, store_tx, b);
 }
 
-/* ---- telling ---- */
+/* ---- the response ---- */
 
 static void put_line(struct buf *out, struct call *c, const struct line *l, struct progress *p)
 {
@@ -112,7 +113,7 @@ static void put_line(struct buf *out, struct call *c, const struct line *l, stru
         buf_text(out, ",\"status\":\"rejected\",\"error\":");
         problem_json(out, l->bad, &l->problem, c->request_id);
     } else {
-        const bool duplicate = l->again || l->episode->known;
+        const bool duplicate = l->repeated || l->episode->known;
         *(duplicate ? &p->duplicates : &p->created) += 1;
         buf_fmt(out, ",\"status\":\"%s\",\"id\":\"%s\",\"embedding_status\":\"%s\"",
                 duplicate ? "duplicate" : "created", episodic_id(l->episode), episodic_status(l->episode));
@@ -120,7 +121,7 @@ static void put_line(struct buf *out, struct call *c, const struct line *l, stru
     buf_text(out, "}\n");
 }
 
-static enum err tell_batch(struct call *c, const struct batch *b, struct progress *p)
+static enum err send_results(struct call *c, const struct batch *b, struct progress *p)
 {
     struct buf out = { .arena = b->arena };
     for (size_t i = 0; i < b->line_count; i++)
@@ -128,8 +129,9 @@ static enum err tell_batch(struct call *c, const struct batch *b, struct progres
     return call_stream_write(c, out.data, out.len);
 }
 
-/* `failed`: why the service could not go on. What is sent again from line `resume_at` on is stored once. */
-static enum err tell_end(struct call *c, const struct progress *p, enum err failed, int64_t resume_at)
+/* `failed`: why the service stopped. The client can send the lines from `resume_at` on again; entries are
+ * stored once. */
+static enum err send_end(struct call *c, const struct progress *p, enum err failed, int64_t resume_at)
 {
     struct buf out = { .arena = &c->arena };
     buf_fmt(&out,
@@ -146,8 +148,8 @@ static enum err tell_end(struct call *c, const struct progress *p, enum err fail
     return call_stream_write(c, out.data, out.len);
 }
 
-/* One batch, in memory of its own. The error is that of a client who has gone; what else goes wrong is told,
- * and ends the work. */
+/* Processes one batch. Returns an error only if the client has disconnected; any other error is reported in
+ * the last line of the response. */
 static enum err take_batch(struct call *c, struct arena *arena, struct progress *p, bool *more)
 {
     struct batch *b = arena_zero(arena, sizeof *b);
@@ -160,9 +162,9 @@ static enum err take_batch(struct call *c, struct arena *arena, struct progress 
         failed = store_batch(c, b);
     }
     if (failed == OK)
-        TRY(tell_batch(c, b, p));
+        TRY(send_results(c, b, p));
     *more = failed == OK && !b->end;
-    return *more ? OK : tell_end(c, p, failed, b->lines[0].number);
+    return *more ? OK : send_end(c, p, failed, b->lines[0].number);
 }
 
 static enum err bulk_post(struct call *c)

@@ -1,354 +1,265 @@
-/* Finding entries of the episodic memory: candidates by meaning and by words, ranked together. */
+/* Runs a search: finds candidates by vector and by words, ranks them together, and reads the best entries.
+ * These statements run, in this order:
+ *
+ *   1. episodic_lexemes       with a query text: how rare each of its words is
+ *   2. episodic_vector_count  with a vector and no filter: whether there are too many vectors for step 3
+ *   3. episodic_exact         unless there are: compares all vectors that pass the filter, if not too many
+ * pass
+ *   4. episodic_nearest_*     if too many: asks the vector index, which returns an approximation
+ *   5. episodic_exact         if the index returned too few: compares all, however many
+ *   6. episodic_other_dim     if nothing could be compared with the caller's vector: whether it has the wrong
+ *                             dimension
+ *   7. episodic_found         reads the best entries in full
+ *
+ * Most searches run 1, 2, 7 and either 3 or 4. Each of 3, 4 and 5 also finds the candidates by words, returns
+ * the components of all scores, and counts the entries that have no vector yet. */
 #include "handlers/episodic/episodic_find.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json_put.h"
 #include "core/base/vector.h"
-#include "handlers/episodic/episodic.h"
 #include "handlers/kit/row.h"
 #include "server/embedder.h"
 
 enum {
-    /* At most so many vectors are compared one by one. With a filter the index has to pass by what does not
-     * fit, and may miss what does: until then comparing is quicker (measured at 50,000 of 1,536 dimensions: 8
-     * µs each, against 30 µs for each that the index passes by). */
-    MOST_COMPARED = 1000,
-    MOST_COMPARED_FILTERED = 5000,
-    ALL = 2000000000,
-    MOST_FOLLOWED = 5000, /* vectors that the index may pass by before all that fit are compared after all */
-    LEAST_NEAR = 50,      /* candidates by meaning: so many, or so many for each that is wanted */
-    NEAR_EACH = 4,
-    REGIME_TIMES = 4, /* more of them where the index knows nothing of the regime that ranks them */
-    MOST_WORDED = 1000,
-    MOST_SAMPLED = 1000,
-    MOST_PENDING = 10000, /* are counted */
-    MOST_LEXEMES = 32,
+    /* Up to this many vectors are all compared. With a filter, the index must visit vectors that do not pass,
+     * and may miss some that do. So comparing all stays faster for longer (measured with 50,000 vectors of
+     * 1,536 dimensions: 8 µs per comparison, 30 µs per vector that the index visits). */
+    COMPARED_MAX = 1000,
+    COMPARED_FILTERED_MAX = 5000,
+    COMPARED_NO_LIMIT = 2000000000,
+    VISITED_MAX = 5000, /* vectors of any owner that the index visits before step 5 */
+    /* candidates by vector, and as many by words */
+    CANDIDATES_MIN = 50,
+    CANDIDATES_PER_HIT = 4,
+    CANDIDATES_REGIME_FACTOR = 4, /* the index does not know the regime, which may change the order */
+    WORD_MATCHES_MAX = 1000,
+    SAMPLED_MAX = 1000,  /* newest entries in which words are counted */
+    PENDING_MAX = 10000, /* the count stops there */
+    LEXEMES_MAX = 32,
 };
 
-/* clang-format off */
-#define F(kind, member, ...) FIELD(COMPUTED, kind, struct finding, member, __VA_ARGS__)
-static const struct field finding_fields[] = {
-    F(KIND_TEXT, words), F(KIND_TEXT, direction), F(KIND_LINE, space), F(KIND_INT, dim),
-    F(KIND_TIME, as_of), F(KIND_LINE, ticker), F(KIND_LINE, task_type), F(KIND_CHOICE, source),
-    F(KIND_NUMBER, min_confidence), F(KIND_TIME, since), F(KIND_TIME, until), F(KIND_UUID, id),
-    F(KIND_BOOL, regime_only), F(KIND_NUMBER, regime_penalty), F(KIND_MAP, regime, SUB(regime_fields, struct regime_in)),
-    F(KIND_INT, width), F(KIND_INT, most_compared), F(KIND_INT, most_near), F(KIND_INT, most_followed),
-    F(KIND_INT, most_worded), F(KIND_INT, most_sampled), F(KIND_INT, most_pending),
-    F(KIND_TEXT, opening), F(KIND_TEXTS, lexemes), F(KIND_TEXTS, idfs), F(KIND_UUIDS, ids),
-    END_FIELDS,
-};
-/* clang-format on */
-
-COLUMNS(lexeme, query, holding, sampled);
-COLUMNS(candidate, id, created_us, cosine, weight, covered, shared, differing, mismatch, matching, pending);
+COLUMNS(lexeme, query, frequency, sampled);
+COLUMNS(candidate, id, created_us, cosine, weight, coverage, shared, differing, mismatch, matching, pending);
 COLUMNS(vectors, n);
 COLUMNS(other, dim);
 COLUMNS(entry, id);
-QUERY(episodic_like, EPISODIC_LIKE, finding_fields, READS(episodic_similar_row));
-QUERY(episodic_lexemes, EPISODIC_LEXEMES, finding_fields, READS(lexeme));
-QUERY(episodic_many, EPISODIC_MANY, finding_fields, READS(vectors));
-QUERY(episodic_exact, EPISODIC_EXACT, finding_fields, READS(candidate));
-QUERY(nearest_384, EPISODIC_NEAREST_384, finding_fields, READS(candidate));
-QUERY(nearest_768, EPISODIC_NEAREST_768, finding_fields, READS(candidate));
-QUERY(nearest_1024, EPISODIC_NEAREST_1024, finding_fields, READS(candidate));
-QUERY(nearest_1536, EPISODIC_NEAREST_1536, finding_fields, READS(candidate));
-QUERY(nearest_3072, EPISODIC_NEAREST_3072, finding_fields, READS(candidate));
-QUERY(nearest_4000, EPISODIC_NEAREST_4000, finding_fields, READS(candidate));
-QUERY(episodic_other_dim, EPISODIC_OTHER_DIM, finding_fields, READS(other));
-QUERY(episodic_found, EPISODIC_FOUND, finding_fields, READS(entry));
+QUERY(episodic_lexemes, EPISODIC_LEXEMES, episodic_search_fields, READS(lexeme));
+QUERY(vector_count, EPISODIC_VECTOR_COUNT, episodic_search_fields, READS(vectors));
+QUERY(episodic_exact, EPISODIC_EXACT, episodic_search_fields, READS(candidate));
+QUERY(nearest_384, EPISODIC_NEAREST_384, episodic_search_fields, READS(candidate));
+QUERY(nearest_768, EPISODIC_NEAREST_768, episodic_search_fields, READS(candidate));
+QUERY(nearest_1024, EPISODIC_NEAREST_1024, episodic_search_fields, READS(candidate));
+QUERY(nearest_1536, EPISODIC_NEAREST_1536, episodic_search_fields, READS(candidate));
+QUERY(nearest_3072, EPISODIC_NEAREST_3072, episodic_search_fields, READS(candidate));
+QUERY(nearest_4000, EPISODIC_NEAREST_4000, episodic_search_fields, READS(candidate));
+QUERY(episodic_other_dim, EPISODIC_OTHER_DIM, episodic_search_fields, READS(other));
+QUERY(episodic_found, EPISODIC_FOUND, episodic_search_fields, READS(entry));
 
-/* The index of each column has a query of its own. */
-static const struct {
-    int64_t width;
-    const struct query *query;
-} nearest[] = {
-    { 384, &nearest_384 },   { 768, &nearest_768 },   { 1024, &nearest_1024 },
-    { 1536, &nearest_1536 }, { 3072, &nearest_3072 }, { 4000, &nearest_4000 },
-};
+/* ---- words ---- */
 
-/* ---- the vector ---- */
-
-static void set_direction(struct call *c, struct finding *f, const float *v, size_t dim, const char *model)
-{
-    struct buf out = { .arena = &c->arena };
-    for (size_t i = 0; i < dim; i++)
-        buf_fmt(&out, i ? ",%.9g" : "{%.9g", (double)v[i]);
-    buf_char(&out, '}');
-    f->direction = buf_string(&out);
-    f->space = model;
-    f->dim = (int64_t)dim;
-}
-
-enum err episodic_find_embed(struct call *c, struct finding *f, const char *text)
-{
-    const struct embedder_space own = embedder_space(c->loop);
-    float *v = arena_alloc(&c->arena, own.dim * sizeof *v);
-    TRY(embedder_embed_one(&c->task, text, v));
-    set_direction(c, f, v, own.dim, own.model);
-    return OK;
-}
-
-enum err episodic_find_set_vector(struct call *c, struct finding *f, const struct texts *vector,
-                                  const char *model)
-{
-    const struct embedder_space own = embedder_space(c->loop);
-    const size_t dim = vector->count;
-    if (strcmp(model, own.model) == 0 && dim != own.dim)
-        return problem_field(&c->problem, "vector", FAULT_INVALID_VECTOR,
-                             "has %zu numbers; vectors of %s have %zu", dim, own.model, own.dim);
-    float *v = arena_alloc(&c->arena, dim * sizeof *v);
-    for (size_t i = 0; i < dim; i++)
-        v[i] = strtof(vector->items[i], NULL);
-    if (!vector_normalise(v, dim))
-        return problem_field(&c->problem, "vector", FAULT_INVALID_VECTOR,
-                             "must have a length that is above zero and finite");
-    set_direction(c, f, v, dim, model);
-    f->given = true;
-    return OK;
-}
-
-enum err episodic_find_similar_row(struct call *c, const char *id, const char *as_of, struct rows **rows)
-{
-    const struct finding f = { .id = id, .as_of = as_of };
-    return query_rows(c, &episodic_like, &f, NULL, rows);
-}
-
-void episodic_find_set_row(struct finding *f, const struct rows *r)
-{
-    f->direction = rows_text(r, 0, &episodic_similar_row.direction);
-    f->space = rows_text(r, 0, &episodic_similar_row.model);
-    f->dim = row_int(r, 0, &episodic_similar_row.dim, 0);
-}
-
-/* ---- the words ---- */
-
-static void take_lexemes(struct call *c, struct finding *f, const struct fusion_lexeme *lexemes, size_t count)
+static void set_words(struct call *c, struct episodic_search *s, const struct fusion_lexeme *lexemes,
+                      size_t count)
 {
     const char **texts = arena_alloc(&c->arena, (count + 1) * sizeof *texts),
                **idfs = arena_alloc(&c->arena, (count + 1) * sizeof *idfs);
-    struct buf opening = { .arena = &c->arena };
+    struct buf query = { .arena = &c->arena };
     for (size_t i = 0; i < count; i++) {
         texts[i] = lexemes[i].text;
         idfs[i] = arena_fmt(&c->arena, "%.17g", lexemes[i].idf);
-        if (lexemes[i].opens)
-            buf_fmt(&opening, "%s%s", opening.len ? " | " : "", lexemes[i].text);
+        if (lexemes[i].selective)
+            buf_fmt(&query, "%s%s", query.len ? " | " : "", lexemes[i].text);
     }
-    f->lexemes = (struct texts){ count, texts };
-    f->idfs = (struct texts){ count, idfs };
-    f->opening = buf_string(&opening);
+    s->lexemes = (struct texts){ count, texts };
+    s->idfs = (struct texts){ count, idfs };
+    s->word_query = buf_string(&query);
 }
 
-static enum err weigh_words(struct call *c, struct finding *f)
+static enum err weigh_words(struct call *c, struct episodic_search *s)
 {
     struct rows *r;
-    TRY(query_rows(c, &episodic_lexemes, f, NULL, &r));
+    TRY(query_rows(c, &episodic_lexemes, s, NULL, &r));
     const size_t count = (size_t)rows_count(r);
     if (!count)
-        return OK; /* nothing but words that stand in every text */
+        return OK; /* the text has only stop words */
     struct fusion_lexeme *lexemes = arena_zero(&c->arena, count * sizeof *lexemes);
     for (size_t i = 0; i < count; i++) {
         lexemes[i].text = rows_text(r, (int)i, &lexeme.query);
-        lexemes[i].holding = row_int(r, (int)i, &lexeme.holding, 0);
+        lexemes[i].frequency = row_int(r, (int)i, &lexeme.frequency, 0);
     }
     const int64_t sampled = row_int(r, 0, &lexeme.sampled, 0);
-    take_lexemes(c, f, lexemes, fusion_choose(lexemes, count, sampled, sampled < MOST_SAMPLED, MOST_LEXEMES));
+    set_words(c, s, lexemes, fusion_choose(lexemes, count, sampled, sampled < SAMPLED_MAX, LEXEMES_MAX));
     return OK;
 }
 
-/* ---- the candidates ---- */
+/* ---- candidates ---- */
 
-static int64_t matching(const struct rows *r)
+static bool is_filtered(const struct episodic_search *s)
 {
-    return rows_count(r) ? row_int(r, 0, &candidate.matching, 0) : 0;
+    return s->historical || s->ticker || s->task_type || s->source || s->min_confidence || s->since ||
+           s->until || strcmp(s->regime_only, "true") == 0;
 }
 
-static enum err find_exactly(struct call *c, struct finding *f, int64_t most, struct rows **r)
-{
-    f->most_compared = most;
-    f->exact = true;
-    return query_rows(c, &episodic_exact, f, NULL, r);
-}
-
-/* There are more that fit than it was asked for: when it gives fewer it has lost some, and all are compared.
- */
-static enum err find_by_index(struct call *c, struct finding *f, struct rows **r)
-{
-    size_t i = 0;
-    while (nearest[i].width != f->width)
-        i++;
-    f->exact = false;
-    TRY(query_rows(c, nearest[i].query, f, NULL, r));
-    return matching(*r) < f->most_near ? find_exactly(c, f, ALL, r) : OK;
-}
-
-static bool is_filtered(const struct finding *f)
-{
-    return f->past || f->ticker || f->task_type || f->source || f->min_confidence || f->since || f->until ||
-           (f->regime_only && strcmp(f->regime_only, "true") == 0);
-}
-
-/* Where nothing is filtered, a count of the vectors tells at once that they are too many to be compared one
- * by one. */
-static enum err are_many(struct call *c, struct finding *f, int64_t most, bool *many)
+static enum err count_vectors(struct call *c, const struct episodic_search *s, int64_t *count)
 {
     struct rows *r;
-    *many = false;
-    if (!f->direction || is_filtered(f))
-        return OK;
-    f->most_compared = most;
-    TRY(query_rows(c, &episodic_many, f, NULL, &r));
-    *many = row_int(r, 0, &vectors.n, 0) > most;
+    TRY(query_rows(c, &vector_count, s, NULL, &r));
+    *count = row_int(r, 0, &vectors.n, 0);
     return OK;
 }
 
-static enum err find_candidates(struct call *c, struct finding *f, struct rows **r)
+/* `matching`: how many vectors pass the filter; for the index, how many of those that it returned. */
+static enum err query_candidates(struct call *c, const struct query *q, struct episodic_search *s,
+                                 struct rows **r, int64_t *matching)
 {
-    const int64_t most = is_filtered(f) ? MOST_COMPARED_FILTERED : MOST_COMPARED;
-    bool many;
-    TRY(are_many(c, f, most, &many));
-    if (many)
-        return find_by_index(c, f, r);
-    TRY(find_exactly(c, f, most, r));
-    return matching(*r) > most ? find_by_index(c, f, r) : OK;
+    s->exact = q == &episodic_exact;
+    TRY(query_rows(c, q, s, NULL, r));
+    *matching = rows_count(*r) ? row_int(*r, 0, &candidate.matching, 0) : 0;
+    return OK;
 }
 
-/* What the regime takes off is in the hits; a row without an id has only said how many there are. */
-static void take_hits(struct call *c, struct finding *f, const struct rows *r)
+/* Each vector column has an index, and each index has a query. */
+static const struct query *nearest_query(int64_t width)
 {
-    f->candidates = r;
-    f->hits = arena_zero(&c->arena, (size_t)(rows_count(r) + 1) * sizeof *f->hits);
+    static const struct {
+        int64_t width;
+        const struct query *query;
+    } columns[] = {
+        { 384, &nearest_384 },   { 768, &nearest_768 },   { 1024, &nearest_1024 },
+        { 1536, &nearest_1536 }, { 3072, &nearest_3072 }, { 4000, &nearest_4000 },
+    };
+    size_t i = 0;
+    while (i + 1 < sizeof columns / sizeof *columns && columns[i].width < width)
+        i++;
+    return columns[i].query;
+}
+
+/* Steps 2 to 5 of the opening comment. */
+static enum err find_candidates(struct call *c, struct episodic_search *s, struct rows **r)
+{
+    int64_t matching = 0;
+    s->max_compared = is_filtered(s) ? COMPARED_FILTERED_MAX : COMPARED_MAX;
+    if (s->query_vector && !is_filtered(s))
+        TRY(count_vectors(c, s, &matching));
+    if (matching <= s->max_compared)
+        TRY(query_candidates(c, &episodic_exact, s, r, &matching));
+    if (matching <= s->max_compared)
+        return OK;
+    TRY(query_candidates(c, nearest_query(s->width), s, r, &matching));
+    if (matching >= s->max_candidates)
+        return OK;
+    s->max_compared = COMPARED_NO_LIMIT;
+    return query_candidates(c, &episodic_exact, s, r, &matching);
+}
+
+/* ---- ranking ---- */
+
+/* If nothing was found, the one row has counts and no id. */
+static void rank_candidates(struct call *c, struct episodic_search *s, const struct rows *r)
+{
+    s->candidates = arena_zero(&c->arena, (size_t)(rows_count(r) + 1) * sizeof *s->candidates);
     for (int row = 0; row < rows_count(r); row++) {
         const char *id = rows_text(r, row, &candidate.id);
         if (!id)
             continue;
-        f->hits[f->count++] = (struct fusion_hit){
+        s->candidates[s->candidate_count++] = (struct fusion_hit){
             .id = id,
             .created_us = row_int(r, row, &candidate.created_us, 0),
-            .compared = rows_text(r, row, &candidate.cosine),
+            .has_cosine = rows_text(r, row, &candidate.cosine),
             .cosine = row_double(r, row, &candidate.cosine, 0),
             .weight = row_double(r, row, &candidate.weight, 0),
-            .covered = row_double(r, row, &candidate.covered, 0),
+            .coverage = row_double(r, row, &candidate.coverage, 0),
             .shared = (int)row_int(r, row, &candidate.shared, 0),
             .differing = (int)row_int(r, row, &candidate.differing, 0),
             .row = (size_t)row,
         };
     }
-    fusion_rank(f->hits, f->count, f->regime_penalty ? strtod(f->regime_penalty, NULL) : 0);
+    fusion_rank(s->candidates, s->candidate_count, strtod(s->regime_penalty, NULL));
 }
 
-/* The entries that were not compared by meaning because they have no vector of the service yet. */
-static int64_t left_out(struct call *c, const struct finding *f, const struct rows *r)
+/* Entries that are pending get a vector of the service, so only a query of its model misses them. */
+static int64_t count_pending(struct call *c, const struct episodic_search *s, const struct rows *r)
 {
-    const bool own = f->direction && strcmp(f->space, embedder_space(c->loop).model) == 0;
-    return own && rows_count(r) ? row_int(r, 0, &candidate.pending, 0) : 0;
+    const bool own_model = s->query_vector && strcmp(s->query_model, embedder_space(c->loop).model) == 0;
+    return own_model && rows_count(r) ? row_int(r, 0, &candidate.pending, 0) : 0;
 }
 
-/* Nothing was compared: perhaps the caller's vector has a dimension that its model has not. */
-static enum err check_dim(struct call *c, const struct finding *f)
+static enum err check_dim(struct call *c, const struct episodic_search *s)
 {
     struct rows *r;
-    for (size_t i = 0; i < f->count; i++)
-        if (f->hits[i].compared)
+    for (size_t i = 0; i < s->candidate_count; i++)
+        if (s->candidates[i].has_cosine)
             return OK;
-    TRY(query_rows(c, &episodic_other_dim, f, NULL, &r));
+    TRY(query_rows(c, &episodic_other_dim, s, NULL, &r));
     if (!rows_count(r))
         return OK;
     return problem_field(&c->problem, "vector", FAULT_INVALID_VECTOR,
-                         "has %lld numbers; vectors of %s have %s", (long long)f->dim, f->space,
+                         "has %lld numbers; vectors of %s have %s", (long long)s->query_dim, s->query_model,
                          rows_text(r, 0, &other.dim));
 }
 
-/* The entries of the best. One that was deleted since it was found is not shown. */
-static enum err take_entries(struct call *c, struct finding *f)
+/* ---- entries ---- */
+
+static int find_row(const struct rows *r, const char *id)
 {
-    const size_t wanted = f->count < (size_t)f->k ? f->count : (size_t)f->k;
+    int row = rows_count(r) - 1;
+    while (row >= 0 && strcmp(rows_text(r, row, &entry.id), id) != 0)
+        row--;
+    return row;
+}
+
+/* Reads the best entries. One that was deleted in the meantime is left out. */
+static enum err read_entries(struct call *c, struct episodic_search *s, const struct rows *candidates)
+{
+    const size_t count = s->candidate_count < (size_t)s->k ? s->candidate_count : (size_t)s->k;
     struct rows *r;
-    f->ids = (struct texts){ 0, arena_alloc(&c->arena, (wanted + 1) * sizeof *f->ids.items) };
-    f->found = arena_alloc(&c->arena, (wanted + 1) * sizeof *f->found);
-    for (size_t i = 0; i < wanted; i++)
-        f->ids.items[f->ids.count++] = f->hits[i].id;
-    if (!wanted)
+    s->ids = (struct texts){ count, arena_alloc(&c->arena, (count + 1) * sizeof *s->ids.items) };
+    s->hits = arena_alloc(&c->arena, (count + 1) * sizeof *s->hits);
+    for (size_t i = 0; i < count; i++)
+        s->ids.items[i] = s->candidates[i].id;
+    if (!count)
         return OK;
-    TRY(query_rows(c, &episodic_found, f, NULL, &r));
-    f->entries = r;
-    f->ids.count = 0;
-    for (size_t i = 0; i < wanted; i++) {
-        int row = rows_count(r) - 1;
-        while (row >= 0 && strcmp(rows_text(r, row, &entry.id), f->hits[i].id) != 0)
-            row--;
+    TRY(query_rows(c, &episodic_found, s, NULL, &r));
+    s->entries = r;
+    for (size_t i = 0; i < count; i++) {
+        const struct fusion_hit *score = &s->candidates[i];
+        const int row = find_row(r, score->id);
         if (row < 0)
             continue;
-        f->found[f->ids.count] = (struct found){ &f->hits[i], row };
-        f->ids.items[f->ids.count++] = f->hits[i].id;
+        s->ids.items[s->hit_count] = score->id;
+        s->hits[s->hit_count++] =
+            (struct episodic_hit){ score, rows_text(candidates, (int)score->row, &candidate.mismatch), row };
     }
+    s->ids.count = s->hit_count;
     return OK;
 }
 
-enum err episodic_find_run(struct call *c, struct finding *f)
+/* ---- the search ---- */
+
+static void set_limits(struct episodic_search *s)
+{
+    const bool regime_counts = s->regime.count && strtod(s->regime_penalty, NULL) > 0;
+    const int64_t candidates = s->k * CANDIDATES_PER_HIT;
+    s->width = s->query_vector ? vector_column((size_t)s->query_dim) : FIELD_NO_INT;
+    s->max_candidates = (candidates > CANDIDATES_MIN ? candidates : CANDIDATES_MIN) *
+                        (regime_counts ? CANDIDATES_REGIME_FACTOR : 1);
+    s->max_visited = VISITED_MAX;
+    s->max_word_matches = WORD_MATCHES_MAX;
+    s->max_sampled = SAMPLED_MAX;
+    s->most_pending = PENDING_MAX;
+}
+
+enum err episodic_find_run(struct call *c, struct episodic_search *s)
 {
     struct rows *r;
-    const bool regime = f->regime.count && f->regime_penalty && strtod(f->regime_penalty, NULL) > 0;
-    f->width = f->direction ? vector_column((size_t)f->dim) : FIELD_NO_INT;
-    f->most_near =
-        (f->k * NEAR_EACH > LEAST_NEAR ? f->k * NEAR_EACH : LEAST_NEAR) * (regime ? REGIME_TIMES : 1);
-    f->most_followed = MOST_FOLLOWED;
-    f->most_worded = MOST_WORDED;
-    f->most_sampled = MOST_SAMPLED;
-    f->most_pending = MOST_PENDING;
-    if (f->words)
-        TRY(weigh_words(c, f));
-    TRY(find_candidates(c, f, &r));
-    take_hits(c, f, r);
-    f->pending = left_out(c, f, r);
-    if (f->given)
-        TRY(check_dim(c, f));
-    return take_entries(c, f);
-}
-
-/* ---- as it is shown ---- */
-
-/* A score in millionths as a number with six digits behind the point. */
-static void put_score(struct buf *out, const char *name, int64_t score)
-{
-    const int64_t size = score < 0 ? -score : score;
-    buf_json_key(out, name);
-    buf_fmt(out, "%s%lld.%06lld", score < 0 ? "-" : "", (long long)(size / 1000000),
-            (long long)(size % 1000000));
-}
-
-static void put_scores(struct buf *out, const struct fusion_hit *h)
-{
-    put_score(out, "score", h->score);
-    buf_json_key(out, "parts");
-    buf_char(out, '{');
-    if (h->compared)
-        put_score(out, "cosine", h->near);
-    else
-        buf_text(out, "\"cosine\":null");
-    put_score(out, "text", h->text);
-    put_score(out, "regime_penalty", h->penalty);
-    buf_char(out, '}');
-}
-
-void episodic_find_json(struct buf *out, const struct finding *f, size_t i)
-{
-    const struct found *found = &f->found[i];
-    buf_char(out, '{');
-    rows_members(out, f->entries, found->row);
-    put_scores(out, found->hit);
-    json_put_raw(out, "regime_mismatch", rows_text(f->candidates, (int)found->hit->row, &candidate.mismatch));
-    buf_char(out, '}');
-}
-
-void episodic_find_candidates_json(struct buf *out, const struct finding *f, size_t most)
-{
-    buf_char(out, '[');
-    for (size_t i = 0; i < f->count && i < most; i++) {
-        buf_fmt(out, "%s{\"id\":\"%s\"", i ? "," : "", f->hits[i].id);
-        put_scores(out, &f->hits[i]);
-        buf_char(out, '}');
-    }
-    buf_char(out, ']');
+    set_limits(s);
+    if (s->query_text)
+        TRY(weigh_words(c, s));
+    TRY(find_candidates(c, s, &r));
+    rank_candidates(c, s, r);
+    s->pending = count_pending(c, s, r);
+    if (s->vector.count && s->query_vector)
+        TRY(check_dim(c, s));
+    return read_entries(c, s, r);
 }

@@ -30,13 +30,13 @@ static struct regime_tag read_tag(struct json_reader *r, const char *name)
 
 struct regime_tags episodic_regime_from_json(struct arena *arena, const char *json)
 {
-    struct regime_tag *items = arena_alloc(arena, RERUN_TAGS_MOST * sizeof *items);
+    struct regime_tag *items = arena_alloc(arena, RERUN_TAGS_MAX * sizeof *items);
     size_t count = 0;
     struct json_reader r = reader_begin_stored(arena_text(arena, json), strlen(json));
     if (reader_object(&r))
         for (const char *name; (name = reader_name(&r));) {
             struct regime_tag tag = read_tag(&r, name);
-            if (tag.text && count < RERUN_TAGS_MOST)
+            if (tag.text && count < RERUN_TAGS_MAX)
                 items[count++] = tag;
         }
     return (struct regime_tags){ count, items };
@@ -96,9 +96,9 @@ enum err episodic_rerun_signals(struct call *c, const char *field, const struct 
         else if (take_flag(c, field, &given[i], (bool *)((char *)out + flags[f].offset)) != OK)
             err = ERR_INVALID_FIELDS;
     }
-    if (regime.count > RERUN_TAGS_MOST)
-        err = problem_field(&c->problem, field, FAULT_TOO_MANY, "has more than %d regime tags",
-                            RERUN_TAGS_MOST);
+    if (regime.count > RERUN_TAGS_MAX)
+        err =
+            problem_field(&c->problem, field, FAULT_TOO_MANY, "has more than %d regime tags", RERUN_TAGS_MAX);
     out->regime = episodic_regime_from_body(&c->arena, &regime);
     return err;
 }

@@ -1,4 +1,4 @@
-/* Entries of the episodic memory on their way into the store: checked, hashed, embedded, stored once. */
+/* Stores entries of the episodic memory: checks, hashes and embeds them, and stores each once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "server/embedder.h"
 #include "server/id.h"
 
-enum { STORE_TRIES = 3 }; /* of entries that others delete while they are stored again */
+enum { STORE_TRIES = 3 }; /* if others delete the same entries in between */
 
 /* clang-format off */
 #define E(kind, member, ...) FIELD(FROM_BODY, kind, struct episode_in, member, __VA_ARGS__)
@@ -29,12 +29,12 @@ const struct field episode_fields[] = {
     REGIME_FIELD(struct episode_in, regime_tag),
     E(KIND_TIME, created_at, .fallback = "now"),
     E(KIND_INT, ttl_seconds, .min = 1, .max = 315360000),
-    E(KIND_NUMBERS, embedding, .min = 1, .max = VECTOR_MOST),
+    E(KIND_NUMBERS, embedding, .min = 1, .max = VECTOR_MAX),
     E(KIND_LINE, embedding_model, .min = 1, .max = 100),
     END_FIELDS,
 };
 
-/* What the statements take. */
+/* Parameters of the statements. */
 struct store_params {
     const char *entries, *as_of;
     struct texts hashes;
@@ -52,7 +52,7 @@ QUERY(episode_store, EPISODE_STORE, param_fields, READS(stored));
 
 /* ---- checks ---- */
 
-/* Where a text ends and the next begins must count: "A", "BC" is not "AB", "C". */
+/* NULs separate the parts, so that "A", "BC" and "AB", "C" have different hashes. */
 static const char *content_hash(struct arena *arena, const struct episode_in *in)
 {
     const char *const parts[] = { in->ticker, in->task_type, in->created_at, in->question, in->answer };
@@ -64,25 +64,32 @@ static const char *content_hash(struct arena *arena, const struct episode_in *in
     return hex;
 }
 
-static enum err check_vector(struct call *c, const struct episode_in *in, struct arena *arena,
-                             struct episode *e)
+enum err episodic_read_vector(struct call *c, struct arena *arena, const char *field,
+                              const struct texts *numbers, const char *model, const float **vector)
 {
     const struct embedder_space own = embedder_space(c->loop);
-    const size_t dim = in->embedding.count;
-    if (!in->embedding_model)
-        return problem_field(&c->problem, "embedding_model", FAULT_REQUIRED,
-                             "is required with an embedding: vectors of two models are never compared");
-    if (strcmp(in->embedding_model, own.model) == 0 && dim != own.dim)
-        return problem_field(&c->problem, "embedding", FAULT_INVALID_VECTOR,
+    const size_t dim = numbers->count;
+    if (strcmp(model, own.model) == 0 && dim != own.dim)
+        return problem_field(&c->problem, field, FAULT_INVALID_VECTOR,
                              "has %zu numbers; vectors of %s have %zu", dim, own.model, own.dim);
     float *v = arena_alloc(arena, dim * sizeof *v);
     for (size_t i = 0; i < dim; i++)
-        v[i] = strtof(in->embedding.items[i], NULL);
+        v[i] = strtof(numbers->items[i], NULL);
     if (!vector_normalise(v, dim))
-        return problem_field(&c->problem, "embedding", FAULT_INVALID_VECTOR,
+        return problem_field(&c->problem, field, FAULT_INVALID_VECTOR,
                              "must have a length that is above zero and finite");
-    e->vector = v;
-    e->dim = dim;
+    *vector = v;
+    return OK;
+}
+
+static enum err check_vector(struct call *c, const struct episode_in *in, struct arena *arena,
+                             struct episode *e)
+{
+    if (!in->embedding_model)
+        return problem_field(&c->problem, "embedding_model", FAULT_REQUIRED,
+                             "is required with an embedding: vectors of two models are never compared");
+    TRY(episodic_read_vector(c, arena, "embedding", &in->embedding, in->embedding_model, &e->vector));
+    e->dim = in->embedding.count;
     e->model = in->embedding_model;
     e->supplied = true;
     return OK;
@@ -105,7 +112,7 @@ const char *episodic_embed_text(struct arena *arena, const char *question, const
     return arena_fmt(arena, "%s\n%s", question, answer);
 }
 
-/* The hashes of those that have no row. */
+/* The hashes of entries without a row. */
 static struct texts missing(struct arena *arena, const struct episode *list, size_t count)
 {
     struct texts hashes = { .items = arena_alloc(arena, count * sizeof *hashes.items) };
@@ -141,12 +148,12 @@ enum err episodic_prepare(struct call *c, struct arena *arena, struct episode *l
 {
     const struct embedder_space own = embedder_space(c->loop);
     const char **texts = arena_alloc(arena, count * sizeof *texts);
-    struct episode **bare = arena_alloc(arena, count * sizeof *bare);
+    struct episode **embedded = arena_alloc(arena, count * sizeof *embedded);
     size_t n = 0;
     TRY(find_known(c, arena, list, count));
     for (size_t i = 0; i < count; i++)
         if (!list[i].known && !list[i].vector) {
-            bare[n] = &list[i];
+            embedded[n] = &list[i];
             texts[n++] = episodic_embed_text(arena, list[i].in->question, list[i].in->answer);
         }
     if (!n)
@@ -160,9 +167,9 @@ enum err episodic_prepare(struct call *c, struct arena *arena, struct episode *l
     for (size_t i = 0; i < n; i++) {
         if (!embedder_took(vectors + i * own.dim, own.dim))
             continue;
-        bare[i]->vector = vectors + i * own.dim;
-        bare[i]->dim = own.dim;
-        bare[i]->model = own.model;
+        embedded[i]->vector = vectors + i * own.dim;
+        embedded[i]->dim = own.dim;
+        embedded[i]->model = own.model;
     }
     return OK;
 }
@@ -179,7 +186,7 @@ static void put_vector(struct buf *out, const float *vector, size_t dim)
     buf_char(out, '"');
 }
 
-/* The record that the statement reads. */
+/* The entry as a record of :entries. */
 static void put_entry(struct buf *out, const struct episode *e)
 {
     const struct episode_in *in = e->in;
@@ -226,7 +233,7 @@ static enum err store_missing(struct call *c, struct arena *arena, struct episod
     return OK;
 }
 
-/* Entries that are pending, these or others of the owner, are embedded in the background. */
+/* Starts the backfill if any entry of the owner is pending. */
 static void note_pending(struct call *c, const struct episode *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -234,11 +241,11 @@ static void note_pending(struct call *c, const struct episode *list, size_t coun
                            strcmp(episodic_status(&list[i]), "pending") == 0;
 }
 
-/* An entry that is neither new nor there is being stored by another request, whose end the statement has
- * waited for: now it can be seen. */
+/* An entry that was neither stored nor found is being stored by another request. The insert has waited for
+ * that transaction, so that the entry can be found now. */
 enum err episodic_store(struct call *c, struct arena *arena, struct episode *list, size_t count)
 {
-    for (size_t i = 0; i < count; i++) /* the transaction may run again */
+    for (size_t i = 0; i < count; i++) /* the transaction may be a retry */
         if (!list[i].known)
             list[i].rows = NULL;
     for (int i = 0; i < STORE_TRIES; i++) {
@@ -253,7 +260,7 @@ enum err episodic_store(struct call *c, struct arena *arena, struct episode *lis
     return problem_set(&c->problem, ERR_OVERLOADED, "the same entries are stored and deleted all the time");
 }
 
-/* ---- what it has become ---- */
+/* ---- a stored entry ---- */
 
 const char *episodic_id(const struct episode *e)
 {

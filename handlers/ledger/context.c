@@ -144,7 +144,7 @@ static struct recall_shown put_recall(struct buf *text, const struct recall *rec
         return (struct recall_shown){ 0 };
     const size_t most = room - between < RECALL_TOKENS ? room - between : RECALL_TOKENS;
     struct recall_shown shown =
-        recall_text(&section, recall->items, recall->count, &recall->evidence, recall->left_out, most);
+        recall_text(&section, recall->items, recall->count, &recall->evidence, recall->pending, most);
     if (!section.len)
         return shown;
     if (between)

@@ -1,4 +1,4 @@
-/* Have I seen this before? The past situations nearest to a given one, and what came of them. */
+/* Recall: finds the past situations most similar to a given one, with the outcomes of their trades. */
 #include "handlers/recall/recall.h"
 
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 
 #include "core/base/json_put.h"
 #include "core/base/time_text.h"
+#include "core/base/vector.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/row.h"
 #include "handlers/routes.h"
@@ -20,9 +21,9 @@
 #define TEXT_OF_(number)       #number
 
 enum {
-    MOST_COMPARED = 20000,
-    MOST_WORDED = 2000, /* whose words are looked at where there is no embedder: 30 µs each */
-    OTHERS_MOST = 200,
+    COMPARED_MAX = 20000,
+    WORD_MATCHES_MAX = 2000, /* summaries compared by words if there is no embedder: 30 µs each */
+    POSITIONS_MAX = 200,
 };
 
 struct position_in {
@@ -62,7 +63,7 @@ static const struct field situation_fields[] = {
     S(KIND_TIME, at),
     S(KIND_INT, losing_closes, .min = 0, .max = 1000000),
     S(KIND_NUMBER, day_pnl_pct),
-    S(KIND_OBJECTS, open_positions, .max = OTHERS_MOST, SUB(position_fields, struct position_in)),
+    S(KIND_OBJECTS, open_positions, .max = POSITIONS_MAX, SUB(position_fields, struct position_in)),
     END_FIELDS,
 };
 #define R(from, kind, member, ...) FIELD(from, kind, struct recall_in, member, __VA_ARGS__)
@@ -81,13 +82,15 @@ static const struct field recall_fields[] = {
     END_FIELDS,
 };
 
-/* The members of struct recall that statements take, those of its scope among them. */
+/* Parameters of the statements, including those of the scope. */
 #define P(kind, member) FIELD(COMPUTED, kind, struct recall, member)
 #define OF(what, member) { .name = #member, .from = COMPUTED, .kind = (what), .offset = offsetof(struct recall, scope.member) }
 static const struct field run_fields[] = {
     OF(KIND_UUID, id), OF(KIND_LINE, skill_id), OF(KIND_LINE, version),
-    P(KIND_TIME, as_of), P(KIND_LINE, symbol), P(KIND_CHOICE, side), P(KIND_LINE, regime), P(KIND_NUMBER, min_similarity), P(KIND_INT, k),
-    P(KIND_TEXT, direction), P(KIND_LINE, space), P(KIND_TEXT, words), P(KIND_INT, dim), P(KIND_INT, most_compared), P(KIND_INT, most_worded),
+    P(KIND_TIME, as_of), P(KIND_LINE, symbol), P(KIND_CHOICE, side), P(KIND_LINE, regime), P(KIND_NUMBER, min_similarity),
+    P(KIND_INT, k),
+    P(KIND_TEXT, query_text), P(KIND_TEXT, query_vector), P(KIND_LINE, query_model), P(KIND_INT, query_dim),
+    P(KIND_INT, max_compared), P(KIND_INT, max_word_matches),
     END_FIELDS,
 };
 /* clang-format on */
@@ -97,12 +100,12 @@ COLUMNS(past, trade_id, similarity, symbol, side, entry_tick_at, exit_tick_at, s
         fees_usd, entry_size_usd, holding_minutes, exit_reason, regime, compared, pending, outdated);
 QUERY(recall_deployment, RECALL_DEPLOYMENT, recall_fields, READS(deployment), .missing = "deployment {id}");
 QUERY(recall_deployment_of, RECALL_DEPLOYMENT, run_fields, READS(deployment), .missing = "deployment {id}");
-QUERY(near_deployment, RECALL_NEAR_DEPLOYMENT, run_fields, READS(past));
-QUERY(near_skill, RECALL_NEAR_SKILL, run_fields, READS(past));
-QUERY(worded_deployment, RECALL_WORDED_DEPLOYMENT, run_fields, READS(past));
-QUERY(worded_skill, RECALL_WORDED_SKILL, run_fields, READS(past));
+QUERY(by_vector_deployment, RECALL_BY_VECTOR_DEPLOYMENT, run_fields, READS(past));
+QUERY(by_vector_skill, RECALL_BY_VECTOR_SKILL, run_fields, READS(past));
+QUERY(by_words_deployment, RECALL_BY_WORDS_DEPLOYMENT, run_fields, READS(past));
+QUERY(by_words_skill, RECALL_BY_WORDS_SKILL, run_fields, READS(past));
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static enum err check(struct call *c, const struct recall_in *in)
 {
@@ -114,7 +117,7 @@ static enum err check(struct call *c, const struct recall_in *in)
     return OK;
 }
 
-/* What is too large to be computed with is left out, as what is not known. */
+/* A number that is too large to compute with counts as unknown. */
 static struct quantity quantity(const char *number)
 {
     struct quantity q = { 0 };
@@ -123,8 +126,8 @@ static struct quantity quantity(const char *number)
     return q;
 }
 
-/* As the summary of a trade that began in it. */
-static const char *rendered(struct call *c, const struct situation_in *in)
+/* The situation as the summary of a trade that was opened in it. */
+static const char *summarize(struct call *c, const struct situation_in *in)
 {
     const struct position_in *open = in->open_positions.items;
     const size_t count = in->open_positions.count;
@@ -149,32 +152,29 @@ static const char *rendered(struct call *c, const struct situation_in *in)
     return buf_string(&text);
 }
 
-/* ---- what is found ---- */
+/* ---- the search ---- */
 
 static enum err embed_query(struct call *c, struct recall *r)
 {
     const struct embedder_space own = embedder_space(c->loop);
     float *v = arena_alloc(&c->arena, own.dim * sizeof *v);
     struct buf out = { .arena = &c->arena };
-    r->space = own.model;
-    r->dim = (int64_t)own.dim;
-    TRY(embedder_embed_one(&c->task, r->query, v));
-    for (size_t i = 0; i < own.dim; i++)
-        buf_fmt(&out, i ? ",%.9g" : "{%.9g", (double)v[i]);
-    buf_char(&out, '}');
-    r->direction = buf_string(&out);
+    r->query_model = own.model;
+    r->query_dim = (int64_t)own.dim;
+    TRY(embedder_embed_one(&c->task, r->query_text, v));
+    vector_array(&out, v, own.dim);
+    r->query_vector = buf_string(&out);
     return OK;
 }
 
 static enum err find(struct call *c, struct recall *r, struct rows **rows)
 {
     static const struct query *const queries[2][2] = {
-        { &worded_deployment, &worded_skill },
-        { &near_deployment, &near_skill },
+        { &by_words_deployment, &by_words_skill },
+        { &by_vector_deployment, &by_vector_skill },
     };
-    r->most_compared = MOST_COMPARED;
-    r->most_worded = MOST_WORDED;
-    r->words = r->query;
+    r->max_compared = COMPARED_MAX;
+    r->max_word_matches = WORD_MATCHES_MAX;
     return query_rows(c, queries[!r->degraded][r->scope.skill], r, NULL, rows);
 }
 
@@ -196,7 +196,7 @@ static struct situation_outcome outcome_of(const struct rows *r, int row)
     return o;
 }
 
-/* A row without a trade has only said how many there are. */
+/* If nothing was found, the one row has counts and no trade. */
 static void take_items(struct call *c, struct recall *r, const struct rows *rows)
 {
     r->rows = rows;
@@ -213,13 +213,13 @@ static void take_items(struct call *c, struct recall *r, const struct rows *rows
     r->evidence = recall_weigh(r->items, r->count, millionths(r->min_similarity));
 }
 
-/* Words are compared without vectors, so nothing is left out then. */
-static void note_left_out(struct call *c, struct recall *r)
+/* A search by words needs no vectors, so it leaves nothing out. */
+static void note_pending(struct call *c, struct recall *r)
 {
     if (r->degraded || !rows_count(r->rows))
         return;
-    r->left_out = row_int(r->rows, 0, &past.pending, 0);
-    if (!r->left_out)
+    r->pending = row_int(r->rows, 0, &past.pending, 0);
+    if (!r->pending)
         return;
     c->reply.no_store = true;
     backfill_ask(&(struct backfill_situations){ .owner = c->owner,
@@ -228,7 +228,6 @@ static void note_left_out(struct call *c, struct recall *r)
                                                 .deployment_id = r->scope.skill ? NULL : r->scope.id });
 }
 
-/* Embeds the query, compares, weighs. */
 static enum err run(struct call *c, struct recall *r)
 {
     struct rows *rows;
@@ -239,7 +238,7 @@ static enum err run(struct call *c, struct recall *r)
         TRY(err);
     TRY(find(c, r, &rows));
     take_items(c, r, rows);
-    note_left_out(c, r);
+    note_pending(c, r);
     return OK;
 }
 
@@ -249,16 +248,16 @@ enum err recall_text_at(struct call *c, const char *deployment_id, const char *a
     struct rows *d;
     *r = (struct recall){ .scope.id = deployment_id,
                           .as_of = as_of,
-                          .query = text,
+                          .query_text = text,
                           .min_similarity = DEFAULT_MIN_SIMILARITY,
                           .k = DEFAULT_K };
-    TRY(query_one(c, &recall_deployment_of, r, NULL, &d)); /* it may have been deleted just now */
+    TRY(query_one(c, &recall_deployment_of, r, NULL, &d)); /* it may have been deleted in the meantime */
     r->scope.skill_id = rows_text(d, 0, &deployment.skill_id);
     r->scope.version = rows_text(d, 0, &deployment.version);
     return run(c, r);
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 static void put_similarity(struct buf *out, int64_t millionth)
 {
@@ -286,7 +285,7 @@ static void put_item(struct buf *out, struct call *c, const struct recall *r, si
     buf_char(out, '}');
 }
 
-static void put_known(struct buf *out, const char *name, bool known, double value)
+static void put_number(struct buf *out, const char *name, bool known, double value)
 {
     buf_json_key(out, name);
     if (known)
@@ -295,7 +294,7 @@ static void put_known(struct buf *out, const char *name, bool known, double valu
         buf_text(out, "null");
 }
 
-/* A count of the statement; without one (nothing was asked) there is nothing to count. */
+/* A count of the statement; 0 if the memory is disabled and no statement ran. */
 static void put_count(struct buf *out, const struct recall *r, const char *name, const struct column *count)
 {
     json_put_raw(out, name, r->rows && rows_count(r->rows) ? rows_text(r->rows, 0, count) : "0");
@@ -303,8 +302,8 @@ static void put_count(struct buf *out, const struct recall *r, const char *name,
 
 void recall_json(struct buf *out, struct call *c, const struct recall *r)
 {
-    json_put_text(out, "query", r->query);
-    json_put_text(out, "model", r->degraded ? NULL : r->space);
+    json_put_text(out, "query", r->query_text);
+    json_put_text(out, "model", r->degraded ? NULL : r->query_model);
     put_count(out, r, "compared", &past.compared);
     put_count(out, r, "pending", &past.pending);
     put_count(out, r, "outdated", &past.outdated);
@@ -317,16 +316,16 @@ void recall_json(struct buf *out, struct call *c, const struct recall *r)
         put_item(out, c, r, i);
     }
     buf_char(out, ']');
-    put_known(out, "effective_sample_size", true, r->evidence.effective_sample_size);
-    put_known(out, "win_rate", r->evidence.weighed, r->evidence.win_rate);
-    put_known(out, "mean_return_pct", r->evidence.has_return, r->evidence.mean_return_pct);
+    put_number(out, "effective_sample_size", true, r->evidence.effective_sample_size);
+    put_number(out, "win_rate", r->evidence.weighed, r->evidence.win_rate);
+    put_number(out, "mean_return_pct", r->evidence.has_return, r->evidence.mean_return_pct);
 }
 
-static void put_answer(struct call *c, const struct recall_in *in, const struct recall *r, bool enabled)
+static void put_response(struct call *c, const struct recall_in *in, const struct recall *r, bool enabled)
 {
     struct buf text = { .arena = &c->arena }, *out = call_reply_json(c, 200);
     const struct recall_shown shown =
-        recall_text(&text, r->items, r->count, &r->evidence, r->left_out, (size_t)in->max_tokens);
+        recall_text(&text, r->items, r->count, &r->evidence, r->pending, (size_t)in->max_tokens);
     buf_char(out, '{');
     json_put_text(out, "deployment_id", in->id);
     json_put_text(out, "as_of", r->as_of);
@@ -349,18 +348,18 @@ static enum err recall_post(struct call *c)
         .scope = { in->id, rows_text(d, 0, &deployment.skill_id), rows_text(d, 0, &deployment.version),
                    strcmp(in->scope, "skill") == 0 },
         .as_of = rows_time(d, 0, &deployment.as_of, &c->arena),
-        .query = in->text ? in->text : rendered(c, in->situation),
+        .query_text = in->text ? in->text : summarize(c, in->situation),
         .symbol = in->symbol,
         .side = in->side,
         .regime = in->regime,
         .min_similarity = in->min_similarity,
         .k = in->k,
-        .space = embedder_space(c->loop).model,
+        .query_model = embedder_space(c->loop).model,
     };
     const bool enabled = row_bool(d, 0, &deployment.memory_enabled);
     if (enabled)
         TRY(run(c, &r));
-    put_answer(c, in, &r, enabled);
+    put_response(c, in, &r, enabled);
     return OK;
 }
 

@@ -126,7 +126,7 @@ static bool finish(struct embedder_wire *w)
 
 bool embedder_wire_next(struct embedder_wire *w)
 {
-    float vector[VECTOR_MOST];
+    float vector[VECTOR_MAX];
     if (w->fault != EMBEDDINGS_OK || !w->inside)
         return false;
     if (!reader_item(&w->r))

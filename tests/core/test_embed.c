@@ -213,14 +213,14 @@ START_TEST(a_long_text_is_cut_at_pieces_words_and_bytes)
     embedder_open(&embedder);
     float one[EMBED_DIM], two[EMBED_DIM];
     char *text = repeated("earnings rose again. ", 40000);
-    ck_assert_uint_eq(embed_pieces(&embedder.embed, embedder.scratch, text), EMBED_MOST_PIECES);
-    ck_assert_uint_eq(embed_text_bytes(text), EMBED_MOST_BYTES);
+    ck_assert_uint_eq(embed_pieces(&embedder.embed, embedder.scratch, text), EMBED_PIECES_MAX);
+    ck_assert_uint_eq(embed_text_bytes(text), EMBED_BYTES_MAX);
     embed(text, one);
-    text[EMBED_MOST_BYTES] = '\0';
+    text[EMBED_BYTES_MAX] = '\0';
     embed(text, two);
     ck_assert_mem_eq(one, two, sizeof one);
 
-    text = repeated("earnings rose again. ", EMBED_MOST_BYTES - 1000);
+    text = repeated("earnings rose again. ", EMBED_BYTES_MAX - 1000);
     embed(text, one);
     memcpy(text + strlen(text) - 10, "inflation!", 10); /* after the 1,000th word */
     embed(text, two);
@@ -230,8 +230,7 @@ START_TEST(a_long_text_is_cut_at_pieces_words_and_bytes)
     ck_assert_mem_ne(one, two, sizeof one);
     ck_assert_double_gt(embed_cosine(one, two), 0.99);
 
-    ck_assert_uint_eq(embed_text_bytes(repeated("\u2603", 3 * 10000)),
-                      EMBED_MOST_BYTES - EMBED_MOST_BYTES % 3);
+    ck_assert_uint_eq(embed_text_bytes(repeated("\u2603", 3 * 10000)), EMBED_BYTES_MAX - EMBED_BYTES_MAX % 3);
     embedder_close(&embedder);
     arena_release(&arena);
 }

@@ -12,7 +12,7 @@ static struct embed_scratch scratch;
 static void check_pieces(const char *text, const char *end)
 {
     size_t count = embed_pieces_cut(&embed, &scratch, text, end);
-    HOLDS(count >= 1 && count <= EMBED_MOST_PIECES);
+    HOLDS(count >= 1 && count <= EMBED_PIECES_MAX);
     for (size_t i = 0; i < count; i++) {
         HOLDS(scratch.pieces[i] < EMBED_PIECES);
         HOLDS(i == 0 || scratch.pieces[i] ||
@@ -25,7 +25,7 @@ static void check_words(const char *text, const char *end)
     float sum[EMBED_WORD_DIM];
     embed_words(&embed, text, end, sum);
     for (size_t i = 0; i < EMBED_WORD_DIM; i++)
-        HOLDS(isfinite(sum[i]) && fabsf(sum[i]) < 100 * EMBED_MOST_WORDS);
+        HOLDS(isfinite(sum[i]) && fabsf(sum[i]) < 100 * EMBED_WORDS_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     size_t len = embed_text_bytes(text);
-    HOLDS(len <= EMBED_MOST_BYTES && len <= size && utf8_check(text, len) == len);
+    HOLDS(len <= EMBED_BYTES_MAX && len <= size && utf8_check(text, len) == len);
     check_pieces(text, text + len);
     check_words(text, text + len);
     free(text);
