@@ -1,6 +1,8 @@
 /* The texts of a research step: the prompt for the model, and the lesson of a surprising answer. */
 #include "core/research/research.h"
 
+#include <inttypes.h>
+
 #include "core/base/json_put.h"
 #include "core/base/line_text.h"
 #include "core/base/tokens.h"
@@ -71,10 +73,23 @@ static void put_case(struct buf *out, const struct research_case *c)
     buf_char(out, '\n');
 }
 
+/* The last line of the block if there are no cases, or if some were left out; else empty. */
+static const char *cases_note(struct arena *arena, const struct research_question *q)
+{
+    if (q->pending)
+        return arena_fmt(arena,
+                         q->pending == 1
+                             ? "(%" PRId64 " earlier answer is not indexed yet and was left out)\n"
+                             : "(%" PRId64 " earlier answers are not indexed yet and were left out)\n",
+                         q->pending);
+    return q->case_count ? "" : cases_empty;
+}
+
 /* Appends the block and returns its tokens; it ends with the first case that does not fit. */
 static size_t put_cases(struct buf *out, const struct research_question *q, size_t max_tokens, size_t *count)
 {
-    size_t begun = out->len, tokens = tokens_of(cases_opening) + tokens_of(cases_closing);
+    const char *note = cases_note(out->arena, q);
+    size_t begun = out->len, tokens = tokens_of(cases_opening) + tokens_of(note) + tokens_of(cases_closing);
     buf_text(out, cases_opening);
     for (*count = 0; *count < q->case_count; ++*count) { /* the estimate is additive over lines */
         size_t at = out->len;
@@ -86,12 +101,9 @@ static size_t put_cases(struct buf *out, const struct research_question *q, size
         }
         tokens += more;
     }
-    if (q->case_count == 0) {
-        buf_text(out, cases_empty);
-        tokens += tokens_of(cases_empty);
-    }
+    buf_text(out, note);
     buf_text(out, cases_closing);
-    if (tokens <= max_tokens && (*count > 0 || q->case_count == 0))
+    if (tokens <= max_tokens && (*count > 0 || *note))
         return tokens;
     out->len = begun;
     return 0;

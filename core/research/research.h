@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/buf.h"
 #include "core/base/decimal.h"
@@ -22,6 +23,7 @@ struct research_question {
     const char *const *takeaways;      /* newest first */
     const struct research_case *cases; /* best first */
     size_t takeaway_count, case_count;
+    int64_t pending;  /* possible cases that could not be compared yet; the block of cases says so */
     bool wants_cases; /* false: their block is left out */
     size_t max_tokens;
 };

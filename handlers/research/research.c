@@ -9,6 +9,7 @@
 #include "handlers/kit/row.h"
 #include "handlers/lesson.h"
 #include "handlers/routes.h"
+#include "server/backfill.h"
 #include "server/embedder.h"
 
 /* clang-format off */
@@ -54,13 +55,13 @@ static const struct field memory_fields[] = {
     OF_ENTRY(KIND_LINE, "ticker", ticker), OF_ENTRY(KIND_LINE, "other_than", ticker), OF_ENTRY(KIND_LINE, "task_type", task_type),
     OF_ENTRY(KIND_TIME, "as_of", created_at),
     R(COMPUTED, KIND_INT, days_threshold), R(COMPUTED, KIND_INT, k), R(COMPUTED, KIND_UUID, prior_id), R(COMPUTED, KIND_NUMBER, cost_usd),
-    R(COMPUTED, KIND_TEXT, near), R(COMPUTED, KIND_LINE, near_model), R(COMPUTED, KIND_TEXT, near_text),
-    R(COMPUTED, KIND_INT, near_column), R(COMPUTED, KIND_INT, near_dim),
+    R(COMPUTED, KIND_TEXT, query_text), R(COMPUTED, KIND_TEXT, query_halfvec), R(COMPUTED, KIND_LINE, query_model),
+    R(COMPUTED, KIND_INT, width), R(COMPUTED, KIND_INT, query_dim),
     END_FIELDS,
 };
 /* clang-format on */
 
-COLUMNS(analogous, id, score, ticker, created_at, question, answer, probability, confidence);
+COLUMNS(analogous, id, score, ticker, created_at, question, answer, probability, confidence, pending);
 QUERY(newest_prior, EPISODE_PRIOR, memory_fields, READS(prior_row));
 QUERY(named_prior, RESEARCH_PRIOR, memory_fields, READS(prior_row));
 QUERY(prior_reuse, EPISODE_REUSE, memory_fields);
@@ -138,13 +139,21 @@ static struct texts lesson_tags(struct call *c, const struct research_in *in)
     return (struct texts){ RESEARCH_TAGS + in->tags.count, items };
 }
 
-static enum err cases_by_words(struct call *c, struct research_in *in, const char *why)
+/* If nothing was found, there is no row, or one without an id. */
+static enum err query_cases(struct call *c, const struct query *q, struct research_in *in)
 {
     struct rows *r;
-    TRY(query_rows(c, &research_cases_by_words, in, NULL, &r));
+    TRY(query_rows(c, q, in, NULL, &r));
     in->cases = r;
-    in->degraded = why;
+    in->case_count = rows_count(r) && rows_text(r, 0, &analogous.id) ? (size_t)rows_count(r) : 0;
+    in->pending = rows_count(r) ? row_int(r, 0, &analogous.pending, 0) : 0;
     return OK;
+}
+
+static enum err cases_by_words(struct call *c, struct research_in *in, const char *why)
+{
+    in->degraded = why;
+    return query_cases(c, &research_cases_by_words, in);
 }
 
 /* Finds cases by vector; by words if the question or all entries lack one. */
@@ -152,31 +161,41 @@ static enum err find_cases(struct call *c, struct research_in *in)
 {
     const struct embedder_space own = embedder_space(c->loop);
     float *vector = arena_alloc(&c->arena, own.dim * sizeof *vector);
-    enum err err = embedder_embed_one(&c->task, in->near_text, vector);
+    enum err err = embedder_embed_one(&c->task, in->query_text, vector);
     if (err == ERR_EMBEDDER_UNAVAILABLE)
         return cases_by_words(c, in, "embedder_unavailable");
     TRY(err);
-    struct buf near = { .arena = &c->arena };
-    in->near_dim = (int64_t)own.dim;
-    in->near_column = vector_column(own.dim);
-    in->near_model = own.model;
-    vector_text(&near, vector, own.dim, (size_t)in->near_column);
-    in->near = buf_string(&near);
-    struct rows *r;
-    TRY(query_rows(c, &research_cases, in, NULL, &r));
-    in->cases = r;
-    if (rows_count(r))
+    struct buf query = { .arena = &c->arena };
+    in->query_dim = (int64_t)own.dim;
+    in->width = vector_column(own.dim);
+    in->query_model = own.model;
+    vector_text(&query, vector, own.dim, (size_t)in->width);
+    in->query_halfvec = buf_string(&query);
+    TRY(query_cases(c, &research_cases, in));
+    if (in->case_count)
         return OK;
+    const int64_t pending = in->pending;
     TRY(cases_by_words(c, in, "no_vector"));
-    if (rows_count(in->cases) == 0)
-        in->degraded = NULL; /* there are no cases at all */
+    if (!in->case_count) { /* nothing was found by words either */
+        in->degraded = NULL;
+        in->pending = pending;
+    }
     return OK;
 }
 
-static const struct research_case *cases_of(struct call *c, const struct rows *r)
+/* A prompt without the pending entries changes when they have their vectors. */
+static void note_pending(struct call *c, const struct research_in *in)
 {
-    struct research_case *cases = arena_alloc(&c->arena, ((size_t)rows_count(r) + 1) * sizeof *cases);
-    for (int row = 0; row < rows_count(r); row++)
+    if (!in->pending)
+        return;
+    c->reply.no_store = true;
+    backfill_found(); /* another instance may have stored them */
+}
+
+static const struct research_case *cases_of(struct call *c, const struct rows *r, size_t count)
+{
+    struct research_case *cases = arena_alloc(&c->arena, (count + 1) * sizeof *cases);
+    for (int row = 0; row < (int)count; row++)
         cases[row] = (struct research_case){
             .ticker = rows_text(r, row, &analogous.ticker),
             .created_at = rows_time(r, row, &analogous.created_at, &c->arena),
@@ -207,15 +226,17 @@ static enum err make_prompt(struct call *c, struct research_in *in)
         .max_tokens = (size_t)in->max_tokens,
     };
     struct rows *lessons;
-    in->near_text = research_query(&c->arena, &q, rows_text(in->prior, 0, &prior_row.question));
+    in->query_text = research_query(&c->arena, &q, rows_text(in->prior, 0, &prior_row.question));
     TRY(lesson_list_active(c, lesson_tags(c, in), in->entry.created_at, &lessons));
     in->lessons = lessons;
     q.takeaways = takeaways_of(c, lessons);
     q.takeaway_count = (size_t)rows_count(lessons);
     if (in->k > 0) {
         TRY(find_cases(c, in));
-        q.cases = cases_of(c, in->cases);
-        q.case_count = (size_t)rows_count(in->cases);
+        note_pending(c, in);
+        q.cases = cases_of(c, in->cases, in->case_count);
+        q.case_count = in->case_count;
+        q.pending = in->pending;
     }
     if (!research_prompt(&c->arena, &q, &in->prompt))
         return problem_field(&c->problem, "max_tokens", FAULT_OUT_OF_RANGE,
@@ -242,6 +263,7 @@ static void put_memory(struct buf *out, const struct research_in *in)
                 rows_text(in->cases, i, &analogous.score));
     buf_char(out, ']');
     json_put_text(out, "degraded", in->degraded);
+    json_put_int(out, "pending", in->pending);
 }
 
 static void put_prompt(struct call *c, const struct research_in *in)

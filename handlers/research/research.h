@@ -20,9 +20,9 @@ struct research_in {
     struct texts tags;
     int64_t days_threshold, k, max_tokens, max_answer_tokens;
 
-    /* for the statement of the analogous cases */
-    const char *near, *near_model, *near_text;
-    int64_t near_column, near_dim;
+    /* parameters of the search for analogous cases */
+    const char *query_text, *query_halfvec, *query_model;
+    int64_t width, query_dim;
 
     const char *signals_json; /* all of new_signals */
     struct rerun_signals signals;
@@ -30,7 +30,9 @@ struct research_in {
     struct rerun rerun;
     struct research_prompt prompt;
     const struct rows *lessons, *cases;
+    size_t case_count;
     const char *degraded; /* why the cases were not compared by vector, or NULL */
+    int64_t pending;      /* candidates that were not compared because they have no vector yet */
     struct llm_answer model_answer;
     struct episode episode;
     void (*reply)(struct call *c, const struct research_in *in, const struct research_outcome *o);

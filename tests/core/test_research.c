@@ -123,6 +123,46 @@ START_TEST(every_budget_is_met_and_a_larger_one_shows_more)
 }
 END_TEST
 
+/* With every budget: if the block is there, it ends with the note. */
+START_TEST(cases_that_could_not_be_compared_are_mentioned)
+{
+    static const char end[] =
+        "\n(2 earlier answers are not indexed yet and were left out)\n</analogous_cases>\n";
+    bool alone = false, with_cases = false;
+    for (size_t budget = 0; budget < 1200; budget++) {
+        struct research_question q = full;
+        struct research_prompt p;
+        q.pending = 2;
+        q.max_tokens = budget;
+        if (!research_prompt(&arena, &q, &p))
+            continue;
+        ck_assert_uint_le(p.tokens, budget);
+        ck_assert_uint_eq(p.tokens, cost(&p));
+        const bool noted = strstr(p.system, end);
+        ck_assert(noted == (strstr(p.system, "<analogous_cases>") != NULL));
+        ck_assert(noted || !p.cases);
+        alone |= noted && !p.cases;
+        with_cases |= noted && p.cases == CASES;
+    }
+    ck_assert(alone && with_cases);
+    arena_release(&arena);
+}
+END_TEST
+
+START_TEST(if_all_cases_are_pending_the_memory_is_not_called_empty)
+{
+    struct research_question q = full;
+    struct research_prompt p;
+    q.case_count = 0;
+    q.pending = 1;
+    ck_assert(research_prompt(&arena, &q, &p));
+    ck_assert_ptr_nonnull(
+        strstr(p.system, "\n(1 earlier answer is not indexed yet and was left out)\n</analogous_cases>\n"));
+    ck_assert_ptr_null(strstr(p.system, "no analogous cases yet"));
+    arena_release(&arena);
+}
+END_TEST
+
 START_TEST(many_long_cases_leave_room_for_lessons)
 {
     enum { MANY = 20 };
@@ -348,8 +388,10 @@ END_TEST
 
 UNIT_MAIN("research", a_prompt_has_the_frame_then_the_lessons_then_the_cases, an_empty_memory_says_so,
           without_cases_their_block_is_omitted, every_budget_is_met_and_a_larger_one_shows_more,
-          many_long_cases_leave_room_for_lessons, untrusted_text_cannot_leave_its_block,
-          long_texts_of_cases_are_truncated, cases_are_searched_by_the_question_or_its_substitute,
+          cases_that_could_not_be_compared_are_mentioned,
+          if_all_cases_are_pending_the_memory_is_not_called_empty, many_long_cases_leave_room_for_lessons,
+          untrusted_text_cannot_leave_its_block, long_texts_of_cases_are_truncated,
+          cases_are_searched_by_the_question_or_its_substitute,
           a_shift_is_a_surprise_above_a_quarter_and_not_at_it, a_lesson_states_the_change_and_its_cause,
           a_lesson_stays_within_the_limits_and_cannot_close_its_block,
           research_is_shown_lessons_of_its_kind_and_about_method)

@@ -157,11 +157,7 @@ static const struct given {
     { "include_supplied", 0, "true", "false" },
     { "other_than", 0, "OTHER", "OTHER" },
     { "only_task", 0, NULL, NULL },
-    { "near", 0, "[1" ZEROS_383 "]", "[1" ZEROS_383 "]" },
-    { "near_column", 0, "384", "384" },
-    { "near_model", 0, "model-1", "model-1" },
-    { "near_dim", 0, "3", "3" },
-    { "near_text", 0, "the question", "the question" },
+    { "query_halfvec", 0, "[1" ZEROS_383 "]", "[1" ZEROS_383 "]" },
     /* values that a write stores */
     { "entries", 0, NEW_EPISODE, NEW_EPISODE },
     { "vectors", 0, NEW_VECTOR, NEW_VECTOR },

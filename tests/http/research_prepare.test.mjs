@@ -28,6 +28,7 @@ test('an empty memory yields the prompt of the golden file', async () => {
     lesson_ids: [],
     analogous: [],
     degraded: null,
+    pending: 0,
   });
 });
 

@@ -84,6 +84,7 @@ for (const [wire, path] of [
       tokens_out: 567,
       cost_usd: 0.012207,
       degraded: null,
+      pending: 0,
     });
     assert.deepEqual([lesson_ids, analogous], [prepared.lesson_ids, prepared.analogous]);
     assert.ok(lesson_ids.includes(lesson.id) && analogous.length === 1);
