@@ -546,11 +546,9 @@ void backfill_stop(struct loop *loop)
     b->stopping = true;
     loop_timer_off(loop, &b->start);
     loop_watch(loop, &b->said, 0);
-    while (b->running) {
-        task_resume_yielded(&b->task);
-        if (b->running && !task_cancel(&b->task, ERR_SHUTTING_DOWN, true))
+    while (b->running)
+        if (!task_resume_yielded(&b->task) && !task_cancel(&b->task, ERR_SHUTTING_DOWN, true))
             break;
-    }
 }
 
 void backfill_close(void)

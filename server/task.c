@@ -93,8 +93,10 @@ void task_yield(struct task *t)
     loop_timer_off(t->loop, &b.timer);
 }
 
-void task_resume_yielded(struct task *t)
+bool task_resume_yielded(struct task *t)
 {
-    if (t->wait && t->wait->give_up == yield_give_up)
-        task_wake(t->wait, OK);
+    if (!t->wait || t->wait->give_up != yield_give_up)
+        return false;
+    task_wake(t->wait, OK);
+    return true;
 }

@@ -57,7 +57,8 @@ void task_forget(struct task *t);
 
 /* Yields to the loop if this turn has lasted long. For work that does not wait otherwise. */
 void task_yield(struct task *t);
-/* Resumes a task that yielded, because the loop may not turn again. */
-void task_resume_yielded(struct task *t);
+/* Resumes a task that yielded, because the loop may not turn again. The task may yield once more before this
+ * returns. Returns false if it had not yielded. */
+bool task_resume_yielded(struct task *t);
 
 #endif

@@ -49,7 +49,7 @@ void stream_gone(struct exchange *x)
     if (writer_waits(x))
         task_wake(&x->stream.wait, ERR_BAD_REQUEST);
     else
-        task_resume_yielded(x->task);
+        (void)task_resume_yielded(x->task);
 }
 
 /* There is more to send, or the stream has ended. */

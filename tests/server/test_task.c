@@ -125,6 +125,30 @@ START_TEST(waiting_outside_a_coroutine_is_an_error_not_a_crash)
 }
 END_TEST
 
+static void yield_twice(void *arg)
+{
+    task_yield(&task);
+    task_yield(&task);
+    *(bool *)arg = true;
+}
+
+/* The turn of a stopping loop has lasted long, so its tasks yield at every opportunity. */
+START_TEST(a_task_that_yields_again_can_be_resumed_again)
+{
+    bool ended = false;
+    ck_assert(loop_open(&loop));
+    loop.now_us = 0;
+    ck_assert(!task_resume_yielded(&task));
+    coro_start(yield_twice, &ended);
+    ck_assert(task_resume_yielded(&task) && !ended);
+    ck_assert(!task_cancel(&task, ERR_SHUTTING_DOWN, true));
+    ck_assert(task_resume_yielded(&task) && ended);
+    ck_assert(!task_resume_yielded(&task));
+    loop_close(&loop);
+    coro_release_spares();
+}
+END_TEST
+
 UNIT_MAIN("task", a_task_resumes_with_the_value_it_was_woken_with,
           a_wait_can_be_cancelled_but_a_write_only_by_force, work_without_a_coroutine_is_called_back,
-          waiting_outside_a_coroutine_is_an_error_not_a_crash)
+          waiting_outside_a_coroutine_is_an_error_not_a_crash, a_task_that_yields_again_can_be_resumed_again)
