@@ -1,6 +1,7 @@
 -- The effect of a skill's lessons: its closed trades, and the notes that their lessons came from.
 
--- The versions of a skill known at as_of. A trade proves that its version existed, even if the version was stored later.
+-- The versions of a skill known at as_of. A trade proves that its version existed, even if the version was
+-- stored later.
 -- name: ab_versions :slow :list
 select v.version,
     (select true from trade_history t
@@ -12,14 +13,17 @@ from skill_versions v
 where v.owner = :owner and v.skill_id = :skill_id
   and (v.created_at <= :as_of::timestamptz
        or exists (select from skill_versions_replaced r
-                  where r.owner = :owner and r.skill_id = v.skill_id and r.version = v.version and r.created_at <= :as_of::timestamptz)
+                  where r.owner = :owner and r.skill_id = v.skill_id and r.version = v.version
+                    and r.created_at <= :as_of::timestamptz)
        or (select true from trade_history t
-           where t.owner = :owner and t.skill_id = v.skill_id and t.version = v.version and t.entry_tick_at <= :as_of::timestamptz
+           where t.owner = :owner and t.skill_id = v.skill_id and t.version = v.version
+             and t.entry_tick_at <= :as_of::timestamptz
            order by t.entry_tick_at desc, t.id desc
            limit 1))
 order by v.version
 
--- The closed trades of one version, page by page along the index by exit. The caller does not depend on the order.
+-- The closed trades of one version, page by page along the index by exit. The caller does not
+-- depend on the order.
 -- name: ab_trades :slow :list
 select t.entry_lessons_hash, t.entry_regime_tag, t.symbol,
     (t.realized_pnl_usd - t.fees_usd)::float8 as net_usd, t.realized_pnl_usd::float8 as realized_pnl_usd,
@@ -45,7 +49,8 @@ limit :limit::int + 1
 array_to_string(n.suppressed, ',') as suppressed, n.generated_at as _cursor_1, n.id as _cursor_2
 -- part: after_cursor
 (n.generated_at, n.id) > (
-    coalesce(:cursor_1::timestamptz, '-infinity'), coalesce(:cursor_2::uuid, '00000000-0000-0000-0000-000000000000'))
+    coalesce(:cursor_1::timestamptz, '-infinity'),
+    coalesce(:cursor_2::uuid, '00000000-0000-0000-0000-000000000000'))
 order by n.generated_at, n.id
 limit :limit::int + 1
 
@@ -53,7 +58,8 @@ limit :limit::int + 1
 -- name: ab_notes :slow :list
 select n.content_hash, n.id, {note_columns}
 from reflection_notes n
-where n.owner = :owner and n.skill_id = :skill_id and n.generated_at <= :as_of::timestamptz and n.content_hash = any (:hashes::text[])
+where n.owner = :owner and n.skill_id = :skill_id and n.generated_at <= :as_of::timestamptz
+  and n.content_hash = any (:hashes::text[])
   and {after_cursor}
 
 -- The newest notes with their texts.

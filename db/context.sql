@@ -1,10 +1,11 @@
--- What a deployment is shown before a decision, as it was known at an instant. The number of rows read does not grow with the ledger.
--- w.now is the instant of the view, w.last the latest tick it may include.
+-- What a deployment is shown before a decision, as it was known at an instant. The number of rows read does
+-- not grow with the ledger. w.now is the instant of the view, w.last the latest tick it may include.
 
--- engine_rule of the last hour's rejections, newest first, joined by a character that no stored text contains.
+-- `rejections`: engine_rule of the last hour's rejections, newest first, joined by a character that no stored
+-- text contains.
 -- part: risk_columns
-d.id as deployment_id, w.now as as_of, v.memory_enabled, s.tick_at, s.executed_today, s.realized_today_usd, s.day_start_equity_usd,
-s.losing_closes,
+d.id as deployment_id, w.now as as_of, v.memory_enabled, s.tick_at, s.executed_today, s.realized_today_usd,
+s.day_start_equity_usd, s.losing_closes,
 (select string_agg(coalesce(h.engine_rule, 'unspecified'), E'\x1f')
  from (select x.engine_rule from decision_snapshots x
        where x.owner = :owner and x.deployment_id = d.id and x.engine_kind = 'rejected'
@@ -14,23 +15,27 @@ s.losing_closes,
 -- part: trade_columns
 s.open,
 (select json_agg(t)
- from (select x.symbol, x.side, x.entry_tick_at, x.entry_price, x.entry_size_usd, x.entry_reason, x.entry_regime_tag, x.exit_tick_at,
-           x.exit_price, x.exit_reason, x.holding_minutes, x.realized_pnl_usd, x.fees_usd
+ from (select x.symbol, x.side, x.entry_tick_at, x.entry_price, x.entry_size_usd, x.entry_reason,
+           x.entry_regime_tag, x.exit_tick_at, x.exit_price, x.exit_reason, x.holding_minutes,
+           x.realized_pnl_usd, x.fees_usd
        from trade_history x
-       where x.owner = :owner and x.deployment_id = d.id and x.entry_tick_at <= w.last and x.exit_tick_at <= w.last
+       where x.owner = :owner and x.deployment_id = d.id and x.entry_tick_at <= w.last
+         and x.exit_tick_at <= w.last
        order by x.entry_tick_at desc, x.id desc
        limit coalesce(:k::int, v.recent_trades_k)) t) as closed
 -- part: lesson_columns
 note.id as note_id, note.scope as note_scope, note.lessons_text, note.content_hash as lessons_hash
 
--- These statements are planned once, perhaps while tables are empty. `limit 1` keeps such a plan from reading a whole table to join it,
--- and `offset 0` computes the instant once instead of wherever it is used.
+-- These statements are planned once, perhaps while tables are empty. `limit 1` keeps such a plan from reading
+-- a whole table to join it, and `offset 0` computes the instant once instead of wherever it is used.
 -- part: deployment_at_instant
 deployments d
 join agent_state a on a.owner = :owner and a.deployment_id = d.id
 cross join lateral (
     select n.now, n.now as last
-    from (select deployment_now(:as_of::timestamptz, d.mode, d.created_at, a.last_tick_at, :now::timestamptz) as now offset 0) n
+    from (select deployment_now(
+              :as_of::timestamptz, d.mode, d.created_at, a.last_tick_at, :now::timestamptz) as now
+          offset 0) n
 ) w
 -- part: skill_version
 cross join lateral (
@@ -63,14 +68,16 @@ cross join lateral note_in_force(:owner, d.id, d.skill_id, d.version, w.now, 'in
 where d.owner = :owner and d.id = :id::uuid
 
 -- name: lessons_segment_get :read :one
-select d.id as deployment_id, w.now as as_of, v.memory_enabled, {lesson_columns}, array_to_string(note.suppressed, ',') as suppressed
+select d.id as deployment_id, w.now as as_of, v.memory_enabled, {lesson_columns},
+    array_to_string(note.suppressed, ',') as suppressed
 from {deployment_at_instant}
 {skill_version}
 cross join lateral note_in_force(:owner, d.id, d.skill_id, d.version, w.now, 'infinity', w.now) note
 where d.owner = :owner and d.id = :id::uuid
 
--- What the agent saw when it made the decision. Its own tick was not in the ledger yet. Notes count by when they were stored: the one in
--- force was the newest stored before the tick, even if a note that was stored later is dated before it.
+-- What the agent saw when it made the decision. Its own tick was not in the ledger yet. Notes count by when
+-- they were stored: the one in force was the newest stored before the tick, even if a note that was stored
+-- later is dated before it.
 -- name: decision_snapshot_context :read :one
 select {risk_columns}, {trade_columns}, {lesson_columns}
 from decision_snapshots own

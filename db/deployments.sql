@@ -1,12 +1,15 @@
--- Deployments. A deployment is known from created_at on. Its state at an instant is in the last snapshot up to then.
+-- Deployments. A deployment is known from created_at on. Its state at an instant is in the last snapshot up
+-- to then.
 
 -- part: columns
 d.id, d.skill_id, d.version, d.mode, d.name,
-(select row_to_json(r) from (select d.reflection_cadence as cadence, d.every_n_trades, d.reflection_model as model) r) as reflection,
+(select row_to_json(r)
+ from (select d.reflection_cadence as cadence, d.every_n_trades,
+           d.reflection_model as model) r) as reflection,
 d.created_at,
 (select row_to_json(t)
- from (select replace(to_json(s.tick_at)::text, '+00:00', 'Z')::json as last_tick_at, s.id as last_snapshot_id,
-           s.day_start_equity_usd) t) as state
+ from (select replace(to_json(s.tick_at)::text, '+00:00', 'Z')::json as last_tick_at,
+           s.id as last_snapshot_id, s.day_start_equity_usd) t) as state
 -- part: from_known
 from deployments d
 left join lateral (select id, tick_at, day_start_equity_usd
@@ -17,16 +20,21 @@ left join lateral (select id, tick_at, day_start_equity_usd
 where d.owner = :owner and (d.created_at <= :as_of::timestamptz or s.id is not null)
   and exists (select from agent_state where owner = :owner and deployment_id = d.id)
 
--- The lock keeps the version from being replaced before the deployment that took its cadence from it is stored. If there is no such
--- version, the row has nulls, and _skill_known says whether the skill exists.
+-- The lock keeps the version from being replaced before the deployment that took its cadence from it is
+-- stored. If there is no such version, the row has nulls, and _skill_known says whether the skill exists.
 -- name: deployment_create :write :one
 with v as (
-    select * from skill_versions where owner = :owner and skill_id = :skill_id and version = :version for share
+    select * from skill_versions
+    where owner = :owner and skill_id = :skill_id and version = :version
+    for share
 ), made as (
-    insert into deployments (owner, id, skill_id, version, mode, name, reflection_cadence, every_n_trades, reflection_model, created_at)
+    insert into deployments (owner, id, skill_id, version, mode, name, reflection_cadence, every_n_trades,
+        reflection_model, created_at)
     select owner, :new_id::uuid, skill_id, version, :mode, :name,
-        coalesce(:reflection::json ->> 'cadence', case :mode when 'sim' then 'off' else reflection_cadence end),
-        coalesce((:reflection::json ->> 'every_n_trades')::int, every_n_trades), :reflection::json ->> 'model', :at::timestamptz
+        coalesce(:reflection::json ->> 'cadence',
+                 case :mode when 'sim' then 'off' else reflection_cadence end),
+        coalesce((:reflection::json ->> 'every_n_trades')::int, every_n_trades),
+        :reflection::json ->> 'model', :at::timestamptz
     from v
     returning *
 ), state as (
@@ -44,7 +52,9 @@ select {columns}
 -- name: deployment_list :read :list
 select {columns}, d.created_at as _cursor_1, d.id as _cursor_2
 {from_known}
-  and (d.created_at, d.id) < (coalesce(:cursor_1::timestamptz, 'infinity'), coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+  and (d.created_at, d.id) < (
+      coalesce(:cursor_1::timestamptz, 'infinity'),
+      coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
   and (:skill_id::text is null or d.skill_id = :skill_id::text)
   and (:version::text is null or d.version = :version::text)
   and (:mode::text is null or d.mode = :mode::text)
@@ -60,12 +70,18 @@ delete from agent_state where owner = :owner and deployment_id = :id::uuid
 with trades as (
     delete from trade_history
     where owner = :owner and ctid = any (array(
-        select ctid from trade_history where owner = :owner and deployment_id = :id::uuid order by entry_tick_at desc, id desc limit 5000))
+        select ctid from trade_history
+        where owner = :owner and deployment_id = :id::uuid
+        order by entry_tick_at desc, id desc
+        limit 5000))
     returning 1
 ), snapshots as (
     delete from decision_snapshots
     where owner = :owner and ctid = any (array(
-        select ctid from decision_snapshots where owner = :owner and deployment_id = :id::uuid order by tick_at limit 5000))
+        select ctid from decision_snapshots
+        where owner = :owner and deployment_id = :id::uuid
+        order by tick_at
+        limit 5000))
     returning 1
 )
 select (select count(*) from trades) + (select count(*) from snapshots) as gone

@@ -13,7 +13,8 @@ struct described {
 };
 
 /* Prepares every statement without running it. *described has one item per statement, by its index. If
- * PostgreSQL rejects a statement, prints one line on stderr and returns false. */
+ * PostgreSQL rejects a statement, or a function that makes rows for one does not fit its table, prints one
+ * line on stderr and returns false. */
 bool describe_statements(const char *database_url, struct arena *arena, const struct described **described);
 
 #endif

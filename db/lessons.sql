@@ -1,12 +1,14 @@
 -- Lessons. A row is one version. The version known at an instant has known_from <= instant < known_until.
 
 -- part: columns
-id, at, context, outcome, takeaway, tags, evidence, status, status in ('proposed', 'validated') as active, status_at, status_reason,
-validation, superseded_by
+id, at, context, outcome, takeaway, tags, evidence, status, status in ('proposed', 'validated') as active,
+status_at, status_reason, validation, superseded_by
 -- part: filter
 owner = :owner
 and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
-and (at, id) < (coalesce(:cursor_1::timestamptz, 'infinity'), coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+and (at, id) < (
+    coalesce(:cursor_1::timestamptz, 'infinity'),
+    coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
 and (:since::timestamptz is null or at >= :since::timestamptz)
 and (:until::timestamptz is null or at < :until::timestamptz)
 and (:tags::text[] is null or tags && :tags::text[])
@@ -15,16 +17,17 @@ and (:status::text is null or status = :status::text)
 and (:active::boolean is null or (status in ('proposed', 'validated')) = :active::boolean)
 and (:text::text is null or search @@ websearch_to_tsquery('english', :text::text))
 
--- `similar` lists lessons that were known when this one was learned. A takeaway never changes, so the first version has it. similar_keys
--- include the owner, so the inner select needs no condition on owner; with one, the planner might not use the index of the keys. The lookup
--- of the version is ordered by the primary key so that the planner has no other index to choose: a plan made while the table was empty could
--- otherwise read all lessons of the owner for each match.
+-- `similar` lists lessons that were known when this one was learned. A takeaway never changes, so the first
+-- version has it. similar_keys include the owner, so the inner select needs no condition on owner; with one,
+-- the planner might not use the index of the keys. The lookup of the version is ordered by the primary key so
+-- that the planner has no other index to choose: a plan made while the table was empty could otherwise read
+-- all lessons of the owner for each match.
 -- name: lesson_create :write :one
 with created as (
-    insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at,
-        similar_keys)
-    values (:owner, :new_id::uuid, 1, :at::timestamptz, :at::timestamptz, :context, :outcome, :takeaway, :tags::text[], :evidence::text[],
-            'proposed', :at::timestamptz, :similar_keys::int[])
+    insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence,
+        status, status_at, similar_keys)
+    values (:owner, :new_id::uuid, 1, :at::timestamptz, :at::timestamptz, :context, :outcome, :takeaway,
+        :tags::text[], :evidence::text[], 'proposed', :at::timestamptz, :similar_keys::int[])
     returning *
 )
 select {columns},
@@ -34,7 +37,8 @@ select {columns},
                  where version = 1 and similar_keys && :similar_keys::int[] limit 400) f
            cross join lateral
                (select id from lessons
-                where owner = :owner and id = f.id and known_from <= :at::timestamptz and known_until > :at::timestamptz
+                where owner = :owner and id = f.id and known_from <= :at::timestamptz
+                  and known_until > :at::timestamptz
                   and status in ('proposed', 'validated')
                 order by version desc limit 1) k
            where f.score >= 0.6
@@ -44,7 +48,8 @@ from created
 -- name: lesson_get :read :one
 select {columns}
 from lessons
-where owner = :owner and id = :id::uuid and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
+where owner = :owner and id = :id::uuid and known_from <= :as_of::timestamptz
+  and known_until > :as_of::timestamptz
 
 -- name: lesson_list :read :list
 select {columns}, at as _cursor_1, id as _cursor_2
@@ -54,8 +59,9 @@ order by at desc, id desc
 limit :limit::int + 1
 
 -- name: lesson_export :slow :list
-select {columns}, at as _cursor_1, id as _cursor_2, array_to_string(tags, ', ') as _tags, array_to_string(evidence, E'\n') as _evidence,
-    validation ->> 'metric' as _metric, validation ->> 'value' as _value, validation ->> 'baseline' as _baseline,
+select {columns}, at as _cursor_1, id as _cursor_2, array_to_string(tags, ', ') as _tags,
+    array_to_string(evidence, E'\n') as _evidence, validation ->> 'metric' as _metric,
+    validation ->> 'value' as _value, validation ->> 'baseline' as _baseline,
     validation ->> 'sample_size' as _sample_size, validation ->> 'note' as _note
 from lessons
 where {filter}
@@ -63,7 +69,8 @@ order by at desc, id desc
 limit :limit::int + 1
 
 -- name: lesson_history :read :list
-select status, known_from as at, status_reason as reason, validation, superseded_by, version as _cursor_1, id as _cursor_2
+select status, known_from as at, status_reason as reason, validation, superseded_by, version as _cursor_1,
+    id as _cursor_2
 from lessons
 where owner = :owner and id = :id::uuid and known_from <= :as_of::timestamptz
   and version > coalesce(:cursor_1::int, 0) and (:cursor_2::uuid is null or id = :cursor_2::uuid)
@@ -80,8 +87,8 @@ where owner = :owner and known_from <= :as_of::timestamptz and known_until > :as
 order by at desc, id desc
 limit :limit::int
 
--- Locks version 1, which is never replaced. lesson_current then reads the current version in a statement of its own, so that a transaction
--- that waited for the lock sees the changes of the one before it.
+-- Locks version 1, which is never replaced. lesson_current then reads the current version in a statement of
+-- its own, so that a transaction that waited for the lock sees the changes of the one before it.
 -- name: lesson_lock :write :list
 select id from lessons where owner = :owner and id = any (:ids::uuid[]) and version = 1 order by id for update
 
@@ -97,10 +104,10 @@ with old as (
     where owner = :owner and id = any (:ids::uuid[]) and known_until = 'infinity'
     returning *
 )
-insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at, status_reason,
-    validation, superseded_by, similar_keys)
-select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway, tags, evidence, :to_status, :at::timestamptz, :reason,
-    coalesce(:validation::json, validation), :superseded_by::uuid, similar_keys
+insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status,
+    status_at, status_reason, validation, superseded_by, similar_keys)
+select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway, tags, evidence, :to_status,
+    :at::timestamptz, :reason, coalesce(:validation::json, validation), :superseded_by::uuid, similar_keys
 from old
 returning {columns}
 
@@ -116,17 +123,19 @@ with old as (
     select array_position(:ids::uuid[], id), tags, evidence from lessons
     where owner = :owner and id = any (:ids::uuid[]) and known_until = 'infinity'
 )
-insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at, status_reason,
-    validation, superseded_by, similar_keys)
+insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status,
+    status_at, status_reason, validation, superseded_by, similar_keys)
 select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway,
-    array(select t from parts p, unnest(p.tags) with ordinality u (t, n) group by t order by min(rank * 1000000 + n)),
-    array(select t from parts p, unnest(p.evidence) with ordinality u (t, n) group by t order by min(rank * 1000000 + n)),
+    array(select t from parts p, unnest(p.tags) with ordinality u (t, n)
+          group by t order by min(rank * 1000000 + n)),
+    array(select t from parts p, unnest(p.evidence) with ordinality u (t, n)
+          group by t order by min(rank * 1000000 + n)),
     status, status_at, status_reason, validation, superseded_by, similar_keys
 from old
 returning {columns}
 
--- A key shared by n lessons makes n * n pairs. So only 16 lessons of each key are paired, and of the pairs only those that share the most
--- keys, which are the most similar, are compared.
+-- A key shared by n lessons makes n * n pairs. So only 16 lessons of each key are paired, and of the pairs
+-- only those that share the most keys, which are the most similar, are compared.
 -- name: lesson_pairs :slow :list
 with known as (
     select id, takeaway, similar_keys
@@ -135,14 +144,16 @@ with known as (
       and status in ('proposed', 'validated')
 ), keyed as materialized (
     select id, key
-    from (select id, key, row_number() over (partition by key order by id) as n from known, unnest(similar_keys) as key) k
+    from (select id, key, row_number() over (partition by key order by id) as n
+          from known, unnest(similar_keys) as key) k
     where n <= 16
 ), pairs as (
     select x.id as a, y.id as b from keyed x join keyed y on x.key = y.key and x.id < y.id
     group by x.id, y.id order by count(*) desc, x.id, y.id limit 5000
 )
 select a, b, round(score::numeric, 3) as score, takeaway_a, takeaway_b
-from (select a, b, similarity(p.takeaway, q.takeaway) as score, p.takeaway as takeaway_a, q.takeaway as takeaway_b
+from (select a, b, similarity(p.takeaway, q.takeaway) as score, p.takeaway as takeaway_a,
+          q.takeaway as takeaway_b
       from pairs join known p on p.id = a join known q on q.id = b offset 0) s
 where score >= 0.45
 order by score desc, a, b
@@ -152,6 +163,7 @@ limit 1000
 select id, at, status, floor(extract(epoch from :as_of::timestamptz - status_at) / 86400)::int as age_days
 from lessons
 where owner = :owner and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
-  and status in ('proposed', 'validated') and status_at < :as_of::timestamptz - make_interval(days => :stale_days::int)
+  and status in ('proposed', 'validated')
+  and status_at < :as_of::timestamptz - make_interval(days => :stale_days::int)
 order by status_at, id
 limit :limit::int + 1

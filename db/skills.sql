@@ -1,13 +1,16 @@
--- Skills and their versions. A version is known from created_at on. When it is replaced, its earlier text stays known for the time before.
+-- Skills and their versions. A version is known from created_at on. When it is replaced, its earlier text
+-- stays known for the time before.
 
 -- part: columns
 skill_id, version, strategy, avoid,
 (select row_to_json(m)
  from (select memory_enabled as enabled, recent_trades_k,
-           (select row_to_json(r) from (select reflection_cadence as cadence, every_n_trades) r) as reflection) m) as memory,
+           (select row_to_json(r)
+            from (select reflection_cadence as cadence, every_n_trades) r) as reflection) m) as memory,
 created_at
 -- part: stored_columns
-owner, skill_id, version, strategy, avoid, memory_enabled, recent_trades_k, reflection_cadence, every_n_trades, created_at
+owner, skill_id, version, strategy, avoid, memory_enabled, recent_trades_k, reflection_cadence,
+every_n_trades, created_at
 -- part: all_versions
 (select {stored_columns}, 'infinity'::timestamptz as replaced_at from skill_versions
  union all
@@ -27,8 +30,8 @@ with skill as (
     insert into skills (owner, skill_id, created_at) values (:owner, :skill_id, :at::timestamptz)
     on conflict do nothing
 ), made as (
-    insert into skill_versions (owner, skill_id, version, strategy, avoid, memory_enabled, recent_trades_k, reflection_cadence,
-        every_n_trades, created_at)
+    insert into skill_versions (owner, skill_id, version, strategy, avoid, memory_enabled, recent_trades_k,
+        reflection_cadence, every_n_trades, created_at)
     select :owner, :skill_id, :version, g.*, :at::timestamptz from ({input}) g
     on conflict do nothing
     returning *
@@ -37,7 +40,9 @@ select {columns} from made
 
 -- The lock blocks new deployments of the version, so that skill_version_user sees all of them.
 -- name: skill_version_lock :write :one
-select {columns}, (strategy, avoid, memory_enabled, recent_trades_k, reflection_cadence, every_n_trades) = ({input}) as _same
+select {columns},
+    (strategy, avoid, memory_enabled, recent_trades_k, reflection_cadence, every_n_trades) = ({input})
+        as _same
 from skill_versions
 where owner = :owner and skill_id = :skill_id and version = :version
 for update
@@ -52,7 +57,8 @@ with past as (
     where owner = :owner and skill_id = :skill_id and version = :version and created_at < :at::timestamptz
 )
 update skill_versions
-set (strategy, avoid, memory_enabled, recent_trades_k, reflection_cadence, every_n_trades) = ({input}), created_at = greatest(created_at, :at::timestamptz)
+set (strategy, avoid, memory_enabled, recent_trades_k, reflection_cadence, every_n_trades) = ({input}),
+    created_at = greatest(created_at, :at::timestamptz)
 where owner = :owner and skill_id = :skill_id and version = :version
 returning {columns}
 
@@ -71,7 +77,8 @@ limit :limit::int + 1
 
 -- created_at is that of the oldest known version.
 -- name: skill_list :read :list
-select s.skill_id, v.versions, n.version as latest_version, v.created_at, s.skill_id as _cursor_1, '' as _cursor_2
+select s.skill_id, v.versions, n.version as latest_version, v.created_at, s.skill_id as _cursor_1,
+    '' as _cursor_2
 from skills s
 cross join lateral (select version
                     from {all_versions} x

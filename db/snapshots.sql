@@ -1,8 +1,8 @@
 -- Decision snapshots: every tick as it was posted, and the ledger after it.
 
 -- part: columns
-id, deployment_id, tick_at, equity_usd, action_kind, engine_kind, engine_rule, reflection_due, day_start_equity_usd, executed_today,
-realized_today_usd, losing_closes
+id, deployment_id, tick_at, equity_usd, action_kind, engine_kind, engine_rule, reflection_due,
+day_start_equity_usd, executed_today, realized_today_usd, losing_closes
 -- part: filter
 tick_at <= :as_of::timestamptz
 and (:since::timestamptz is null or tick_at >= :since::timestamptz)
@@ -20,7 +20,9 @@ where owner = :owner and id = :id::uuid and tick_at <= :as_of::timestamptz
 select {columns}, tick_at as _cursor_1, id as _cursor_2
 from decision_snapshots
 where owner = :owner and {filter}
-  and (tick_at, id) < (coalesce(:cursor_1::timestamptz, 'infinity'), coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+  and (tick_at, id) < (
+      coalesce(:cursor_1::timestamptz, 'infinity'),
+      coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
 order by tick_at desc, id desc
 limit :limit::int + 1
 

@@ -1,11 +1,13 @@
--- Ticks. The changes of a tick are computed from the state that tick_state read. tick_write stores them only if no other tick was
--- stored since: `ticks`, the number of ticks so far, must still be the same.
+-- Ticks. The changes of a tick are computed from the state that tick_state read. tick_write stores them only
+-- if no other tick was stored since: `ticks`, the number of ticks so far, must still be the same.
 
--- The open trades come from the ledger, not from the last snapshot. lessons_hash names the lessons in force at :tick_at, or is null with
--- memory off; lessons_until is when the next note takes over.
+-- The open trades come from the ledger, not from the last snapshot. lessons_hash names the lessons in force
+-- at :tick_at, or is null with memory off; lessons_until is when the next note takes over.
 -- name: tick_state :read :one
-select d.skill_id, d.version, case when v.memory_enabled then d.reflection_cadence else 'off' end as reflection_cadence, d.every_n_trades,
-    a.ticks, a.last_tick_at, a.day_start_equity_usd, a.executed_today, a.realized_today_usd, a.losing_closes, a.closed_since_reflection,
+select d.skill_id, d.version,
+    case when v.memory_enabled then d.reflection_cadence else 'off' end as reflection_cadence,
+    d.every_n_trades, a.ticks, a.last_tick_at, a.day_start_equity_usd, a.executed_today, a.realized_today_usd,
+    a.losing_closes, a.closed_since_reflection,
     (select x.generated_at from reflection_notes x
      where x.owner = :owner and x.deployment_id = d.id and x.status = 'active') as reflected_at,
     case when v.memory_enabled then note.content_hash end as lessons_hash,
@@ -14,12 +16,13 @@ select d.skill_id, d.version, case when v.memory_enabled then d.reflection_caden
          where x.owner = :owner and x.deployment_id = d.id and x.generated_at > :tick_at::timestamptz
          order by x.generated_at, x.id limit 1),
         (select x.generated_at from reflection_notes x
-         where x.owner = :owner and x.skill_id = d.skill_id and x.version = d.version and x.deployment_id is null
-           and x.generated_at > :tick_at::timestamptz
+         where x.owner = :owner and x.skill_id = d.skill_id and x.version = d.version
+           and x.deployment_id is null and x.generated_at > :tick_at::timestamptz
          order by x.generated_at, x.id limit 1)) as lessons_until,
     (select json_agg(t) from (
-        select id as trade_id, symbol, side, entry_tick_at, entry_price, entry_size_usd, entry_leverage, entry_reason, entry_snapshot_id,
-            entry_regime_tag, entry_lessons_hash, size_base, average_entry_price, realized_so_far_usd, mark_price, mfe_usd, mae_usd, fees_usd
+        select id as trade_id, symbol, side, entry_tick_at, entry_price, entry_size_usd, entry_leverage,
+            entry_reason, entry_snapshot_id, entry_regime_tag, entry_lessons_hash, size_base,
+            average_entry_price, realized_so_far_usd, mark_price, mfe_usd, mae_usd, fees_usd
         from trade_history
         where owner = :owner and deployment_id = d.id and status = 'open'
         order by owner, deployment_id, symbol) t) as open
@@ -30,27 +33,29 @@ cross join lateral (
     where x.owner = :owner and x.skill_id = d.skill_id and x.version = d.version
     limit 1
 ) v
-cross join lateral note_in_force(:owner, d.id, d.skill_id, d.version, :tick_at::timestamptz, 'infinity', :tick_at::timestamptz) note
+cross join lateral note_in_force(
+    :owner, d.id, d.skill_id, d.version, :tick_at::timestamptz, 'infinity', :tick_at::timestamptz) note
 where d.owner = :owner and d.id = :id::uuid
 
 -- The stored response to a tick, for a retry.
--- name: tick_kept :read :one
+-- name: tick_stored :read :one
 select id, content_hash, ops, open, unmatched_fees, reflection_due
 from decision_snapshots
 where owner = :owner and deployment_id = :id::uuid and tick_at = :tick_at::timestamptz
 
--- One row when the ticks were stored, none when another tick came first. Rows come as JSON whose members are named like the columns of
--- their table; new_snapshot and new_trade supply the columns that all rows share. Existing trades are updated before new ones are inserted: a
--- flip closes a trade and opens another of the same symbol, and only one of them may be open. `status = 'open'` is there for the plan,
--- which may date from an empty table: it must not read closed trades.
+-- One row when the ticks were stored, none when another tick came first. Rows come as JSON whose members are
+-- named like the columns of their table; new_snapshot and new_trade supply the columns that all rows share.
+-- Existing trades are updated before new ones are inserted: a flip closes a trade and opens another of the
+-- same symbol, and only one of them may be open. `status = 'open'` is there for the plan, which may date from
+-- an empty table: it must not read closed trades.
 -- name: tick_write :write :list
 with guard as (
     update agent_state
-    set ticks = ticks + :count::bigint, last_tick_at = :tick_at::timestamptz, last_snapshot_id = :snapshot_id::uuid,
-        day_start_equity_usd = :day_start_equity_usd::numeric, executed_today = :executed_today::int,
-        realized_today_usd = :realized_today_usd::numeric, losing_closes = :losing_closes::int,
-        closed_trades = closed_trades + :closed::bigint, closed_since_reflection = closed_since_reflection + :closed::bigint,
-        updated_at = now()
+    set ticks = ticks + :count::bigint, last_tick_at = :tick_at::timestamptz,
+        last_snapshot_id = :snapshot_id::uuid, day_start_equity_usd = :day_start_equity_usd::numeric,
+        executed_today = :executed_today::int, realized_today_usd = :realized_today_usd::numeric,
+        losing_closes = :losing_closes::int, closed_trades = closed_trades + :closed::bigint,
+        closed_since_reflection = closed_since_reflection + :closed::bigint, updated_at = now()
     where owner = :owner and deployment_id = :id::uuid and ticks = :expected::bigint
     returning 1 as stored
 ), snapshots as (
@@ -59,11 +64,12 @@ with guard as (
     from guard, json_populate_recordset(new_snapshot(:owner, :id::uuid), :snapshots::json) s
 ), updated as (
     update trade_history t
-    set status = r.status, exit_tick_at = r.exit_tick_at, exit_price = r.exit_price, exit_reason = r.exit_reason,
-        exit_snapshot_id = r.exit_snapshot_id, holding_minutes = r.holding_minutes, realized_pnl_usd = r.realized_pnl_usd,
-        fees_usd = r.fees_usd, mfe_usd = r.mfe_usd, mae_usd = r.mae_usd, size_base = r.size_base,
-        average_entry_price = r.average_entry_price, realized_so_far_usd = r.realized_so_far_usd, mark_price = r.mark_price,
-        last_tick_at = r.last_tick_at, updated_at = now()
+    set status = r.status, exit_tick_at = r.exit_tick_at, exit_price = r.exit_price,
+        exit_reason = r.exit_reason, exit_snapshot_id = r.exit_snapshot_id,
+        holding_minutes = r.holding_minutes, realized_pnl_usd = r.realized_pnl_usd, fees_usd = r.fees_usd,
+        mfe_usd = r.mfe_usd, mae_usd = r.mae_usd, size_base = r.size_base,
+        average_entry_price = r.average_entry_price, realized_so_far_usd = r.realized_so_far_usd,
+        mark_price = r.mark_price, last_tick_at = r.last_tick_at, updated_at = now()
     from guard, json_populate_recordset(null::trade_history, :changed::json) r
     where t.owner = :owner and t.deployment_id = :id::uuid and t.status = 'open' and t.id = r.id
     returning t.id
@@ -71,10 +77,11 @@ with guard as (
     insert into trade_history
     select r.*
     from guard, (select count(*) from updated) first,
-        json_populate_recordset(new_trade(:owner, :id::uuid, :skill_id::text, :version::text), :begun::json) r
+        json_populate_recordset(
+            new_trade(:owner, :id::uuid, :skill_id::text, :version::text), :opened::json) r
 ), described as (
     insert into situations (owner, trade_id, deployment_id, skill_id, version, entry_tick_at, summary)
     select :owner, r.id, :id::uuid, :skill_id::text, :version::text, r.entry_tick_at, r.situation
-    from guard, json_to_recordset(:begun::json) as r (id uuid, entry_tick_at timestamptz, situation text)
+    from guard, json_to_recordset(:opened::json) as r (id uuid, entry_tick_at timestamptz, situation text)
 )
 select stored from guard

@@ -55,7 +55,7 @@ QUERY(deployment_hide, DEPLOYMENT_HIDE, delete_fields);
 QUERY(deployment_delete_some, DEPLOYMENT_DELETE_SOME, delete_fields, READS(some));
 QUERY(deployment_delete, DEPLOYMENT_DELETE, delete_fields, .missing = "deployment {id}");
 
-static enum err created(struct call *c, const struct rows *r)
+static enum err render_new_deployment(struct call *c, const struct rows *r)
 {
     const struct deployment_in *in = c->in;
     if (rows_text(r, 0, &new.id))
@@ -69,7 +69,7 @@ static enum err created(struct call *c, const struct rows *r)
 
 /* Hides the deployment at once, then deletes its rows in steps. If the request times out, the deleted rows
  * stay deleted and a retry continues. */
-static enum err delete_all(struct call *c)
+static enum err delete_deployment(struct call *c)
 {
     TRY(query_run(c, &deployment_hide, c->in));
     for (bool more = true; more;) {
@@ -86,10 +86,11 @@ static enum err delete_all(struct call *c)
 #define IN(table) INPUT(table, struct deployment_in)
 
 const struct route deployment_routes[] = {
-    { POST, "/v1/deployments", .query = &deployment_create, .render = created, IN(create_fields),
-      .role = ROLE_AGENT },
+    { POST, "/v1/deployments", .query = &deployment_create, .render = render_new_deployment,
+      IN(create_fields), .role = ROLE_AGENT },
     { GET, "/v1/deployments", .query = &deployment_list, IN(list_fields), .role = ROLE_READER },
     { GET, "/v1/deployments/{id}", .query = &deployment_get, IN(get_fields), .role = ROLE_READER },
-    { DELETE, "/v1/deployments/{id}", delete_all, IN(delete_fields), .role = ROLE_AGENT, .waits = true },
+    { DELETE, "/v1/deployments/{id}", delete_deployment, IN(delete_fields), .role = ROLE_AGENT,
+      .waits = true },
     END_ROUTES,
 };

@@ -131,7 +131,7 @@ QUERY(lesson_stale, LESSON_STALE, curation_fields);
 
 /* ---- writing ---- */
 
-static struct texts similar(struct call *c, const char *takeaway)
+static struct texts similar_keys_of(struct call *c, const char *takeaway)
 {
     int32_t keys[SIMILAR_KEYS];
     similar_keys(c->owner, takeaway, keys);
@@ -147,11 +147,11 @@ static enum err prepare_create(struct call *c)
     if (lesson_has_markup(in->takeaway))
         return problem_field(&c->problem, "takeaway", FAULT_RESERVED_MARKUP,
                              "must not contain the tags of the <learned_patterns> block");
-    in->similar_keys = similar(c, in->takeaway);
+    in->similar_keys = similar_keys_of(c, in->takeaway);
     return OK;
 }
 
-static enum err created(struct call *c, const struct rows *r)
+static enum err render_new_lesson(struct call *c, const struct rows *r)
 {
     return reply_created(c, r, "/v1/lessons", &new_lesson.id);
 }
@@ -165,7 +165,7 @@ enum err lesson_store(struct call *c, const struct lesson_new *lesson, struct ro
         .takeaway = lesson->takeaway,
         .tags = lesson->tags,
         .evidence = lesson->evidence,
-        .similar_keys = similar(c, lesson->takeaway),
+        .similar_keys = similar_keys_of(c, lesson->takeaway),
     };
     return query_rows(c, &lesson_create, &in, NULL, row);
 }
@@ -179,7 +179,7 @@ static bool is_among(const struct rows *r, const char *id)
 }
 
 /* Locks the current versions of in->ids and checks that each may change to `to`. */
-static enum err lock(struct call *c, struct lesson_in *in, enum lesson_status to)
+static enum err lock_lessons(struct call *c, struct lesson_in *in, enum lesson_status to)
 {
     struct rows *r;
     TRY(query_run(c, &lesson_lock, in));
@@ -207,7 +207,7 @@ static struct texts list_of(struct call *c, const char *a, const char *b)
     return (struct texts){ b ? 2 : 1, items };
 }
 
-static enum err change_to(struct call *c, struct lesson_in *in, enum lesson_status to)
+static enum err change_status(struct call *c, struct lesson_in *in, enum lesson_status to)
 {
     struct rows *r;
     in->ids = list_of(c, in->id, NULL);
@@ -216,21 +216,21 @@ static enum err change_to(struct call *c, struct lesson_in *in, enum lesson_stat
     return reply_row(c, 200, r);
 }
 
-static enum err change(struct call *c, struct lesson_in *in, enum lesson_status to)
+static enum err lock_and_change(struct call *c, struct lesson_in *in, enum lesson_status to)
 {
     in->ids = list_of(c, in->id, NULL);
-    TRY(lock(c, in, to));
-    return change_to(c, in, to);
+    TRY(lock_lessons(c, in, to));
+    return change_status(c, in, to);
 }
 
 static enum err validate_tx(struct call *c, void *arg)
 {
-    return change(c, arg, LESSON_VALIDATED);
+    return lock_and_change(c, arg, LESSON_VALIDATED);
 }
 
 static enum err retire_tx(struct call *c, void *arg)
 {
-    return change(c, arg, LESSON_RETIRED);
+    return lock_and_change(c, arg, LESSON_RETIRED);
 }
 
 /* Locks both lessons at once, in a fixed order, so that two requests cannot deadlock. */
@@ -238,9 +238,9 @@ static enum err supersede_tx(struct call *c, void *arg)
 {
     struct lesson_in *in = arg;
     in->ids = list_of(c, in->id, in->by);
-    TRY(lock(c, in, LESSON_SUPERSEDED)); /* the new one must be active too: the same check */
+    TRY(lock_lessons(c, in, LESSON_SUPERSEDED)); /* the new one must be active too: the same check */
     in->superseded_by = in->by;
-    return change_to(c, in, LESSON_SUPERSEDED);
+    return change_status(c, in, LESSON_SUPERSEDED);
 }
 
 static enum err lesson_validate(struct call *c)
@@ -269,7 +269,7 @@ static enum err merge_tx(struct call *c, void *arg)
     memcpy(all, others.items, others.count * sizeof *all);
     all[others.count] = in->into;
     in->ids = (struct texts){ others.count + 1, all };
-    enum err err = lock(c, in, LESSON_SUPERSEDED);
+    enum err err = lock_lessons(c, in, LESSON_SUPERSEDED);
     in->ids = others; /* restored on failure too: the transaction may be retried */
     TRY(err);
     struct rows *into, *merged;
@@ -305,7 +305,7 @@ enum err lesson_list_active(struct call *c, struct texts tags, const char *as_of
     return query_rows(c, &lesson_block, &in, NULL, rows);
 }
 
-static enum err block(struct call *c, const struct rows *r)
+static enum err render_block(struct call *c, const struct rows *r)
 {
     const struct lesson_in *in = c->in;
     size_t count = (size_t)rows_count(r);
@@ -328,7 +328,7 @@ static enum err block(struct call *c, const struct rows *r)
     return OK;
 }
 
-static void markdown(struct buf *out, const struct rows *r, int row)
+static void put_markdown(struct buf *out, const struct rows *r, int row)
 {
     const struct lesson_text text = {
         .id = rows_text(r, row, &exported.id),
@@ -351,7 +351,7 @@ static void markdown(struct buf *out, const struct rows *r, int row)
     lesson_markdown(out, &text);
 }
 
-static void jsonl(struct buf *out, const struct rows *r, int row)
+static void put_jsonl(struct buf *out, const struct rows *r, int row)
 {
     rows_json(out, r, row);
     buf_char(out, '\n');
@@ -368,11 +368,11 @@ static enum err export_page(struct call *c, struct pages *p, const struct rows *
     if (!p->started && md)
         buf_text(&out, "# Lessons\n\n");
     for (int row = 0; row < count; row++)
-        (md ? markdown : jsonl)(&out, r, row);
+        (md ? put_markdown : put_jsonl)(&out, r, row);
     return call_stream_write(c, out.data, out.len);
 }
 
-static enum err export_all(struct call *c)
+static enum err export_lessons(struct call *c)
 {
     struct pages p = { .query = &lesson_export, .in = c->in, .limit = 100, .take = export_page };
     return pages_walk(c, &p);
@@ -429,12 +429,12 @@ static enum err curate(struct call *c)
 #define IN(table) INPUT(table, struct lesson_in)
 
 const struct route lesson_routes[] = {
-    { POST, "/v1/lessons", .prepare = prepare_create, .query = &lesson_create, .render = created,
+    { POST, "/v1/lessons", .prepare = prepare_create, .query = &lesson_create, .render = render_new_lesson,
       IN(create_fields), .role = ROLE_RESEARCHER },
     { GET, "/v1/lessons", .query = &lesson_list, IN(list_fields), .role = ROLE_READER },
-    { GET, "/v1/lessons/block", .query = &lesson_block, .render = block, IN(block_fields),
+    { GET, "/v1/lessons/block", .query = &lesson_block, .render = render_block, IN(block_fields),
       .role = ROLE_READER },
-    { GET, "/v1/lessons/export", export_all, IN(export_fields), .role = ROLE_READER, .waits = true },
+    { GET, "/v1/lessons/export", export_lessons, IN(export_fields), .role = ROLE_READER, .waits = true },
     { GET, "/v1/lessons/curation", curate, IN(curation_fields), .role = ROLE_READER, .waits = true },
     { POST, "/v1/lessons/merge", lesson_merge, IN(merge_fields), .role = ROLE_AGENT, .waits = true },
     { GET, "/v1/lessons/{id}", .query = &lesson_get, IN(get_fields), .role = ROLE_READER },

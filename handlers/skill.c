@@ -20,8 +20,6 @@ struct skill_in {
     int64_t limit;
 };
 
-const char *const reflection_cadences[] = { "off", "per_n_trades", "daily", NULL };
-
 /* clang-format off */
 #define S(from, kind, member, ...) FIELD(from, kind, struct skill_in, member, __VA_ARGS__)
 #define SKILL_ID S(FROM_PATH, KIND_NAME, skill_id, .required = true)

@@ -10,15 +10,15 @@
 #include "core/base/hash.h"
 
 enum {
-    SURE = 50, /* permutations that reached the difference: the p-value is known well enough */
-    /* A group of more is taken in blocks, of which there are that many up to twice that many. The interval of
-     * 1,000 resamples is itself known to 4 % of its width only; 1,000 blocks add 2 %. A test of 64 blocks
-     * against 64 finds what one of single trades finds, if the effect is 3 % larger. */
+    SURE = 50, /* permutations that reached the difference; then the p-value is accurate enough */
+    /* Larger groups are divided into this many blocks, up to twice as many. The interval of 1,000 resamples
+     * is itself accurate to only 4 % of its width; 1,000 blocks add 2 %. A test of 64 blocks against 64 is as
+     * sensitive as one of single trades to an effect that is 3 % larger. */
     BLOCKS_OF_SUMMARY = 1000,
     BLOCKS_OF_DIFFERENCE = 64,
-    DRAWS = 200000, /* of single values in one piece: about a millisecond */
+    DRAWS = 200000, /* of single values per step: about a millisecond */
 };
-static const double NO_CHANCE = 1e-6; /* a bound below this is taken for the p-value */
+static const double NO_CHANCE = 1e-6; /* a bound below this is used as the p-value */
 
 uint64_t ab_seed(const double *values, size_t count, uint64_t other)
 {
@@ -64,7 +64,8 @@ static void sort_by_byte(const uint64_t *from, uint64_t *to, size_t count, int s
         to[places[from[i] >> shift & 255]++] = from[i];
 }
 
-/* By their bytes, the last first: a hundred thousand in a millisecond or two, where qsort takes ten. */
+/* A radix sort, lowest byte first: a hundred thousand values take one to two milliseconds, qsort takes ten.
+ */
 void ab_sort_piece(double *values, size_t count, double *scratch, int piece)
 {
     _Static_assert(sizeof(double) == sizeof(uint64_t), "a key takes the place of a value");
@@ -100,7 +101,7 @@ static double median(const double *sorted, size_t count)
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-static void describe(struct ab_summary *out, const double *sorted, size_t count)
+static void set_moments(struct ab_summary *out, const double *sorted, size_t count)
 {
     size_t wins = 0;
     double gained = 0, lost = 0;
@@ -126,7 +127,7 @@ void ab_summing_begin(struct ab_summing *s, const double *sorted, size_t count, 
     s->seed = seed;
     s->drawn = 0;
     if (count)
-        describe(&s->out, sorted, count);
+        set_moments(&s->out, sorted, count);
 }
 
 /* Leaving out the remainder changes the mean of the blocks, but not the spread around it. */
@@ -183,8 +184,8 @@ static double bound(const double *values, size_t count, size_t drawn, double far
     return far > 0 ? 2 * exp(-far * far / (2 * (spread + most * far / 3))) : 1;
 }
 
-/* Large groups in blocks of one size. Whoever permutes whole blocks, and leaves alone what fills none, does
- * nothing that a permutation of single values might not do: so the test is as exact. */
+/* Divides large groups into blocks of one size. Every permutation of whole blocks, with the rest left in
+ * place, is also a permutation of single values, so the test stays exact. */
 static struct ab_draw in_blocks(double *values, size_t a_count, size_t b_count, uint64_t *seed)
 {
     const size_t size = a_count / BLOCKS_OF_DIFFERENCE;
@@ -207,8 +208,8 @@ static double absolute(const double *values, size_t count)
     return total;
 }
 
-/* What of a sum may come from the order of its additions alone, as a share of all that is added; two sums and
- * their difference. Where all values are the same there is nothing else. */
+/* The rounding error of two sums and their difference, relative to the sum of absolute values. If all values
+ * are equal, the difference is nothing but this error. */
 static double rounding(size_t count)
 {
     return 1e-12 + 2 * DBL_EPSILON * (double)count;
@@ -217,7 +218,7 @@ static double rounding(size_t count)
 void ab_difference_begin(struct ab_difference *d, const double *a, size_t a_count, const double *b,
                          size_t b_count, uint64_t seed, double *scratch)
 {
-    if (a_count > b_count) { /* it is the smaller group that is drawn, which is less to draw */
+    if (a_count > b_count) { /* draw the smaller group: that is less work */
         ab_difference_begin(d, b, b_count, a, a_count, seed, scratch);
         return;
     }
@@ -227,8 +228,8 @@ void ab_difference_begin(struct ab_difference *d, const double *a, size_t a_coun
     const size_t all = a_count + b_count;
     memcpy(scratch, a, a_count * sizeof *a);
     memcpy(scratch + a_count, b, b_count * sizeof *b);
-    /* With all sums given, the difference of the means is as large as the smaller group's sum is far from its
-     * share. */
+    /* The total is fixed, so the difference of the means grows with the distance of the smaller group's sum
+     * from its share. */
     d->share = sum(scratch, all) * (double)a_count / (double)all;
     const double seen = fabs(sum(a, a_count) - d->share);
     d->as_large = seen - rounding(all) * absolute(scratch, all);
@@ -267,8 +268,8 @@ double ab_difference_p(const double *a, size_t a_count, const double *b, size_t 
     return d.p;
 }
 
-/* The place of the first that is not below `value`. */
-static size_t place(const double *sorted, size_t count, double value)
+/* The index of the first value that is not below `value`. */
+static size_t lower_bound(const double *sorted, size_t count, double value)
 {
     size_t low = 0;
     while (low < count) {
@@ -289,12 +290,12 @@ void ab_correct(double *p, size_t count, double *scratch)
         if (!isnan(p[i]))
             sorted[known++] = p[i];
     qsort(sorted, known, sizeof *sorted, by_value);
-    double least = 0; /* a larger one is never corrected to less than a smaller one */
+    double least = 0; /* keeps the order: a larger p-value stays larger */
     for (size_t i = 0; i < known; i++) {
         least = fmax(least, fmin(1, sorted[i] * (double)(known - i)));
         corrected[i] = least;
     }
     for (size_t i = 0; i < count; i++)
         if (!isnan(p[i]))
-            p[i] = corrected[place(sorted, known, p[i])];
+            p[i] = corrected[lower_bound(sorted, known, p[i])];
 }

@@ -1,5 +1,5 @@
-/* Whether the trades made under one text of lessons came out better than those under another, and how sure
- * that is. */
+/* Statistics of groups of trades: summaries with confidence intervals, and the significance of differences.
+ */
 #ifndef DAYBOOK_CORE_AB_AB_H
 #define DAYBOOK_CORE_AB_AB_H
 
@@ -10,23 +10,23 @@
 #include "core/ab/ab_draw.h"
 
 enum {
-    AB_TRADES_MIN = 20,      /* of a group, below which no number is given */
+    AB_TRADES_MIN = 20,      /* of a group; smaller groups have no statistics */
     AB_RESAMPLES = 1000,     /* of a confidence interval */
-    AB_PERMUTATIONS = 20000, /* of a p-value that stays small; others are sure earlier */
+    AB_PERMUTATIONS = 20000, /* at most, for a small p-value; others are certain earlier */
 };
 
 /* NAN: not defined. */
 struct ab_summary {
     size_t count;
     double mean, median, win_rate;
-    double profit_factor; /* what the winners gained by what the losers lost */
+    double profit_factor; /* gains of the winners divided by losses of the losers */
     double low, high;     /* of the mean, 95 % by bootstrap */
 };
 
 /* Sorts the values; -0 becomes 0. `scratch` has room for `count` numbers. */
 void ab_sort(double *values, size_t count, double *scratch);
 
-/* The same in pieces, each done once, from 0 on. */
+/* The same in pieces: call it once for each piece, from 0 on. */
 enum { AB_SORT_PIECES = 10 };
 void ab_sort_piece(double *values, size_t count, double *scratch, int piece);
 
@@ -35,7 +35,7 @@ void ab_sort_piece(double *values, size_t count, double *scratch, int piece);
  * with their number. */
 struct ab_summary ab_summarise(const double *sorted, size_t count, uint64_t seed, double *scratch);
 
-/* The same in pieces. True: that was the last one, and `out` is all there. */
+/* The same in steps. True: it was the last step, and `out` is complete. */
 struct ab_summing {
     struct ab_summary out;
     const double *sorted;
@@ -48,10 +48,10 @@ void ab_summing_begin(struct ab_summing *s, const double *sorted, size_t count, 
                       double *scratch);
 bool ab_summing_step(struct ab_summing *s);
 
-/* How probable a difference of the means as large as this one is, either way, if both groups are drawn from
- * the same trades: by permutation, exact in that it is never too small. Large groups are permuted in blocks,
- * which is as exact; and where a bound that holds for any numbers is below one in a million, it is that
- * bound. `scratch` has room for both groups together. */
+/* The two-sided p-value of the difference of the means, by a permutation test: the probability of a
+ * difference at least this large if both groups come from the same distribution. It is never too small. Large
+ * groups are permuted in blocks, which is also exact. If a bound that holds for any values is below one in a
+ * million, that bound is returned. `scratch` has room for both groups together. */
 double ab_difference_p(const double *a, size_t a_count, const double *b, size_t b_count, uint64_t seed,
                        double *scratch);
 
@@ -59,7 +59,7 @@ double ab_difference_p(const double *a, size_t a_count, const double *b, size_t 
 struct ab_difference {
     double p, share, as_large;
     struct ab_draw draw;
-    double *values; /* of both; NULL: nothing is left to chance */
+    double *values; /* of both groups; NULL: `p` is final already */
     size_t a_count, b_count;
     uint64_t seed;
     int reached, tried;
@@ -73,7 +73,7 @@ bool ab_difference_step(struct ab_difference *d);
  * room for twice `count` numbers. */
 void ab_correct(double *p, size_t count, double *scratch);
 
-/* The seed for a group of values: of what they are, not of when or where. */
+/* A seed that depends only on the values. */
 uint64_t ab_seed(const double *values, size_t count, uint64_t other);
 
 #endif

@@ -7,9 +7,9 @@
 
 /* ---- the revisions ---- */
 
-enum { LOOKS = 4096 }; /* at names or trades, in one step */
+enum { LOOKS = 4096 }; /* names or trades per step */
 
-/* Text by its bytes, none last. */
+/* By bytes; NULL comes last. */
 static int by_text(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) : (a == NULL) - (b == NULL);
@@ -21,7 +21,7 @@ static bool is_later(const struct ab_report *r, int32_t a, int32_t b)
     return x != y ? x > y : by_text(ab_named(&r->lessons, a)->text, ab_named(&r->lessons, b)->text) > 0;
 }
 
-/* Inserts it among the latest, in order; the earliest is dropped. */
+/* Inserts it among the latest revisions, in order. If there are too many, the earliest is dropped. */
 static void take_latest(struct ab_report *r, int32_t number)
 {
     if (r->shown == AB_REVISIONS_MAX) {
@@ -97,7 +97,7 @@ static bool make_room(struct ab_report *r)
     return true;
 }
 
-/* The rows of each revision stand together. */
+/* Places the rows of each revision next to each other. */
 static bool place_rows(struct ab_report *r)
 {
     for (size_t n = 0; n < LOOKS && r->chunk; n += AB_CHUNK, r->chunk = r->chunk->next)
@@ -134,13 +134,13 @@ struct part {
     struct ab_groups *groups;
 };
 
-/* The end of the next piece of `count`. */
+/* The end of the next step over `count` items. */
 static size_t piece_end(const struct ab_report *r, size_t count)
 {
     return count - r->piece_at < LOOKS ? count : r->piece_at + LOOKS;
 }
 
-/* The keys that these rows have. `of_key` counts. */
+/* Finds the keys of these rows and counts their trades. `of_key` has the index of each key meanwhile. */
 static bool count_keys(struct ab_report *r, const struct part *p)
 {
     int32_t *number = p->groups->of_key;
@@ -163,7 +163,7 @@ static bool comes_before(const struct ab_counted *a, const struct ab_counted *b)
     return a->trades != b->trades ? a->trades > b->trades : by_text(a->name, b->name) < 0;
 }
 
-/* Those with most trades come first; the others are left out. `of_key` is as it was. */
+/* Picks the keys with the most trades. Resets `of_key`. */
 static bool pick_keys(struct ab_report *r, const struct part *p)
 {
     const size_t end = piece_end(r, r->counted_keys);
@@ -201,7 +201,7 @@ static bool make_groups(struct ab_report *r, const struct part *p)
     return true;
 }
 
-/* The values of the groups follow each other; a group holds only trades whose value is known. */
+/* Copies the values into the groups, one group after the other. Unknown values are left out. */
 static bool fill_groups(struct ab_report *r, const struct part *p)
 {
     struct ab_groups *g = p->groups;
@@ -251,7 +251,7 @@ static bool group_next(struct ab_report *r)
     return false;
 }
 
-/* ---- their numbers ---- */
+/* ---- their statistics ---- */
 
 /* One metric of one group. */
 struct measured {
@@ -313,7 +313,7 @@ static bool summarise_next(struct ab_report *r)
     return go_on(r, done);
 }
 
-/* Values that are not known may leave too few even of enough trades. */
+/* A group with enough trades may still have too few known values. */
 static bool compare_next(struct ab_report *r)
 {
     struct measured m;
@@ -379,7 +379,7 @@ static bool write_next(struct ab_report *r)
     return false;
 }
 
-/* Each is called until it says that it is done. */
+/* Each is called until it returns true. */
 static bool (*const phases[])(struct ab_report *r) = {
     make_room, place_rows, group_next, sort_next, summarise_next, compare_next, correct_all, write_next,
 };

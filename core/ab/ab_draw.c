@@ -1,10 +1,10 @@
-/* Random draws by the million, the arithmetic behind intervals and p-values. */
+/* Random draws for bootstrap intervals and permutation tests. */
 #include "core/ab/ab_draw.h"
 
-/* Two values are drawn with each number of 64 bits. */
+/* One number of 64 bits draws two values. */
 
-/* SplitMix64: one addition and a mixing of the bits; passes the usual tests, and is the same everywhere. */
-static uint64_t next(uint64_t *state)
+/* SplitMix64: fast, passes the usual statistical tests, and gives the same numbers on every machine. */
+static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -12,10 +12,10 @@ static uint64_t next(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* 0 .. below - 1. The product's upper half: with counts far below 2^64 its bias is nothing. */
+/* 0 .. below - 1: the upper half of the product. The bias is negligible for counts far below 2^64. */
 static size_t pick(uint64_t *state, size_t below)
 {
-    return (size_t)((unsigned __int128)next(state) * below >> 64);
+    return (size_t)((unsigned __int128)next_random(state) * below >> 64);
 }
 
 /* The same with half as many bits, for counts far below 2^32. */
@@ -49,7 +49,7 @@ double ab_draw_resample(const double *values, size_t count, uint64_t *seed)
 {
     double total = 0;
     for (size_t n = 0; n < count; n += 2) {
-        const uint64_t chance = next(seed);
+        const uint64_t chance = next_random(seed);
         total += values[pick_half(chance >> 32, count)];
         if (n + 1 < count)
             total += values[pick_half(chance & UINT32_MAX, count)];
@@ -57,7 +57,7 @@ double ab_draw_resample(const double *values, size_t count, uint64_t *seed)
     return total / (double)count;
 }
 
-/* Takes one of those from `i` on into its place. */
+/* Swaps a random value from `i` on into position `i`. */
 static double take(const struct ab_draw *d, size_t i, uint64_t chance)
 {
     const size_t other = i + pick_half(chance, d->count - i);
@@ -71,7 +71,7 @@ double ab_draw(const struct ab_draw *d, uint64_t *seed)
 {
     double total = d->fixed;
     for (size_t i = 0; i < d->drawn; i += 2) {
-        const uint64_t chance = next(seed);
+        const uint64_t chance = next_random(seed);
         total += take(d, i, chance >> 32);
         if (i + 1 < d->drawn)
             total += take(d, i + 1, chance & UINT32_MAX);

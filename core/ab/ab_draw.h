@@ -1,4 +1,4 @@
-/* Random draws by the million, the arithmetic behind intervals and p-values. */
+/* Random draws for bootstrap intervals and permutation tests. */
 #ifndef DAYBOOK_CORE_AB_AB_DRAW_H
 #define DAYBOOK_CORE_AB_AB_DRAW_H
 
@@ -8,7 +8,7 @@
 /* The mean of `count` values drawn with replacement. */
 double ab_draw_resample(const double *values, size_t count, uint64_t *seed);
 
-/* The first `drawn` values are one group, which is drawn again; `fixed` is added to each sum. */
+/* A permutation test draws `drawn` of the `count` values; `fixed` is added to each sum. */
 struct ab_draw {
     double *values;
     size_t count, drawn;

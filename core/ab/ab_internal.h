@@ -1,4 +1,4 @@
-/* The report as its files see it: one collects, one computes, one writes. */
+/* Shared by the files of a report: ab_report.c collects, ab_compute.c computes, ab_json.c writes. */
 #ifndef DAYBOOK_CORE_AB_AB_INTERNAL_H
 #define DAYBOOK_CORE_AB_AB_INTERNAL_H
 
@@ -9,35 +9,35 @@ enum ab_dimension { AB_ALL, AB_BY_REGIME, AB_BY_SYMBOL, AB_DIMENSIONS };
 
 enum { AB_CHUNK = 1024, AB_NOTHING = -1 };
 
-/* Kept for each lessons text; there may be as many texts as trades. */
+/* One for each lessons text. There may be as many texts as trades. */
 struct ab_times {
     int64_t first_us, last_us;
-    double realized_usd; /* of all, fees not taken off */
+    double realized_usd; /* of all trades, before fees */
     uint32_t trades;
-    int32_t rank; /* in the order of the answer; AB_NOTHING: not in it */
+    int32_t rank; /* position in the response; AB_NOTHING: not in it */
 };
 
-/* A node of the tree: a text, and its children by the next two bits of their hash; 0: none (the root is no
- * child). */
+/* A node of a hash tree: a text, and its children by the next two bits of their hash. 0: no child, because
+ * the root is never one. */
 struct ab_named {
     const char *text;
     uint32_t hash;
     int32_t below[4];
 };
 
-/* Numbers texts from 0 on; NULL may be one of them. The nodes live in chunks that never move, so adding one
- * allocates at most a chunk. */
+/* Gives each distinct text (NULL counts as one) a number, from 0 on. Nodes are in chunks that never move, so
+ * adding one allocates at most a chunk. */
 struct ab_names {
     struct ab_names_chunk {
         struct ab_named names[AB_CHUNK];
         struct ab_times *times; /* one for each name, if timed */
     } **chunks;
     size_t count, chunks_cap;
-    int32_t last; /* most trades come with the names of the one before */
+    int32_t last; /* found last: most trades have the same names as the one before */
     bool timed;
 };
 
-/* Its number; AB_NOTHING when it has none, unless it is to be added. */
+/* The number of the text. If it has none: a new one if `add`, else AB_NOTHING. */
 int32_t ab_report_name(struct arena *arena, struct ab_names *n, const char *text, bool add);
 
 static inline struct ab_named *ab_named(const struct ab_names *n, int32_t number)
@@ -61,25 +61,26 @@ struct ab_chunk {
     struct ab_row rows[AB_CHUNK];
 };
 
-/* One that is in the answer. */
+/* A revision in the response. */
 struct ab_revision {
     const char *hash;
     int64_t first_us, last_us;
     double realized_usd;
     size_t trades;
-    bool known;     /* a note has this text, or a note without some of its slots has */
-    int32_t source; /* of the latter: that text; else AB_NOTHING */
+    bool known;     /* it is the text of a note, or of a note without some of its slots */
+    int32_t source; /* in the latter case the text of that note; else AB_NOTHING */
     slot_set suppressed;
     const char *note_ids[AB_NOTE_IDS_MAX];
     size_t notes;
-    size_t group[AB_DIMENSIONS], groups[AB_DIMENSIONS], omitted[AB_DIMENSIONS]; /* the first, how many, … */
+    size_t group[AB_DIMENSIONS], groups[AB_DIMENSIONS],
+        omitted[AB_DIMENSIONS]; /* the first group, the number of groups, and of those left out */
 };
 
 /* The trades of one revision that have a key in common. */
 struct ab_group {
     int32_t rank, key;
     size_t trades;
-    int before; /* the one that it is compared with; AB_NOTHING */
+    int before; /* the group to compare with; AB_NOTHING: none */
     struct ab_measure {
         size_t start, count; /* in the report's values */
         struct ab_summary summary;
@@ -103,7 +104,7 @@ struct ab_groups {
     int32_t *latest;           /* the last before it that has enough trades */
 };
 
-/* A note to try out; text NULL: the same text was tried before. */
+/* A note to try without some of its slots. Text NULL: the same text was tried before. */
 struct ab_text {
     struct ab_text *next;
     int32_t source;
@@ -121,7 +122,7 @@ struct ab_report {
 
     bool ordered;
     int32_t order[AB_REVISIONS_MAX];  /* the latest lessons found so far */
-    size_t looked_at, shown, omitted; /* how many were found, are in the response, and are not */
+    size_t looked_at, shown, omitted; /* number found, in the response, and left out */
     struct ab_revision *revisions;    /* those shown, by rank */
     size_t kept;                      /* their trades */
 
@@ -152,9 +153,9 @@ static inline bool ab_enough(const struct ab_group *g)
     return g->trades >= AB_TRADES_MIN;
 }
 
-/* The next piece of finding which revisions the answer has, in their order. */
+/* The next step of finding and ordering the revisions of the response. */
 void ab_compute_order(struct ab_report *r);
-/* The next piece of the computation; true: it is done. */
+/* The next step of the computation; true: it was the last. */
 bool ab_compute(struct ab_report *r);
 /* Write the start of the response, one revision, and the end. */
 void ab_json_head(struct ab_report *r);

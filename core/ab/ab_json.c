@@ -1,10 +1,10 @@
-/* Writing a report as the JSON of an answer. */
+/* Writes a report as JSON. */
 #include <math.h>
 
 #include "core/ab/ab_internal.h"
 #include "core/base/json_put.h"
 
-/* Enough for any sum of money to its last digit that counts, and for a probability. */
+/* Significant digits: enough for any sum of money, and for a probability. */
 enum { DIGITS = 10, DIGITS_OF_P = 6 };
 
 static void put_number(struct buf *out, const char *key, double value, int digits)

@@ -1,4 +1,4 @@
-/* Collecting what a report is made from: trades, and the notes that their lessons came from. */
+/* Collects the input of a report: trades, and the notes that their lessons came from. */
 #include "core/ab/ab_report.h"
 
 #include <stdlib.h>
@@ -15,8 +15,8 @@ static bool is_same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* By its first bits a text finds its way. */
-static uint64_t spread(const char *text)
+/* A hash whose first bits are well mixed: they are the path in the tree. */
+static uint64_t path_of(const char *text)
 {
     uint64_t hash = hash_bytes(text ? text : "", text ? strlen(text) + 1 : 0, HASH_SEED);
     return (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
@@ -49,7 +49,7 @@ int32_t ab_report_name(struct arena *arena, struct ab_names *n, const char *text
 {
     if (n->count && is_same(ab_named(n, n->last)->text, text))
         return n->last;
-    uint64_t way = spread(text);
+    uint64_t way = path_of(text);
     const uint32_t hash = (uint32_t)(way >> 16);
     int32_t *end = NULL;
     for (int32_t at = 0; n->count && (!end || (at = *end)); way <<= 2) {
@@ -128,7 +128,7 @@ static void add_note_id(struct ab_report *r, struct ab_revision *v, const char *
     v->notes++;
 }
 
-/* What the text of this hash is, if trades were made under it that are shown. */
+/* The revision of this hash, or NULL if it is not in the response. */
 static struct ab_revision *shown_revision(struct ab_report *r, const char *hash)
 {
     const int32_t number = r->shown ? ab_report_name(&r->arena, &r->lessons, hash, false) : AB_NOTHING;

@@ -1,4 +1,4 @@
-/* The context of a decision as the text of a prompt, within a budget of tokens. */
+/* The decision context as text for a prompt, within a token budget. */
 #include "core/ledger/context.h"
 
 #include "core/base/line_text.h"
@@ -22,7 +22,7 @@ static void put_reason(struct buf *out, const char *reason)
     buf_char(out, '"');
 }
 
-/* The exit shows its date only where it is not that of the entry. */
+/* The exit shows its date only if it differs from that of the entry. */
 static void put_span(struct buf *out, int64_t from_us, int64_t to_us)
 {
     char from[TIME_TEXT_SIZE], to[TIME_TEXT_SIZE];
@@ -34,7 +34,7 @@ static void put_span(struct buf *out, int64_t from_us, int64_t to_us)
     buf_add(out, to + same, MINUTE_LEN - same);
 }
 
-/* Mostly as it was read, which is canonical and short enough to have been read exactly. */
+/* Fast path: the lexeme itself, if it is canonical and short enough to be exact. */
 static void put_price(struct buf *out, struct quantity price)
 {
     const size_t len = price.lexeme ? strlen(price.lexeme) : 0;
@@ -63,7 +63,7 @@ static void put_what(struct buf *out, const struct trade *t)
 
 static void put_closed(struct buf *out, const struct trade *t, int64_t now_us)
 {
-    (void)now_us; /* its span is its own */
+    (void)now_us; /* a closed trade has its own end */
     buf_text(out, "- ");
     put_span(out, t->entry_tick_us, t->exit_tick_us);
     buf_char(out, ' ');
@@ -114,8 +114,9 @@ struct budget {
     size_t used, max;
 };
 
-/* True when the lines fit, and then they are paid for. The estimate of a text is the sum of its lines'. */
-static bool pay(struct budget *b, const char *lines, size_t len)
+/* Charges the lines to the budget. False: they do not fit. The estimate of a text is the sum over its lines.
+ */
+static bool charge(struct budget *b, const char *lines, size_t len)
 {
     size_t tokens = tokens_estimate(lines, len);
     if (tokens > b->max - b->used)
@@ -135,12 +136,12 @@ static size_t put_section(struct buf *out, struct budget *b, const char *heading
     const struct budget before = *b;
     size_t shown = 0;
     buf_text(out, heading);
-    if (!pay(b, heading, strlen(heading)) || (before.used > 0 && !pay(b, "\n", 1)))
+    if (!charge(b, heading, strlen(heading)) || (before.used > 0 && !charge(b, "\n", 1)))
         count = 0;
     for (; shown < count; shown++) {
         size_t line = out->len;
         put(out, &trades[shown], now_us);
-        if (!pay(b, out->data + line, out->len - line)) {
+        if (!charge(b, out->data + line, out->len - line)) {
             out->len = line;
             break;
         }
@@ -152,7 +153,7 @@ static size_t put_section(struct buf *out, struct budget *b, const char *heading
     return shown;
 }
 
-/* The section of the lessons, or nothing when it does not fit. */
+/* Appends the lessons, or nothing if they do not fit. */
 static void put_lessons(struct buf *out, struct budget *b, const char *text, struct context_shown *shown)
 {
     if (!text || !*text)
@@ -162,14 +163,14 @@ static void put_lessons(struct buf *out, struct budget *b, const char *text, str
         buf_char(out, '\n');
     shown->lessons_tokens = tokens_estimate(out->data, out->len);
     const struct budget before = *b;
-    shown->lessons = pay(b, out->data, out->len) && (before.used == 0 || pay(b, "\n", 1));
+    shown->lessons = charge(b, out->data, out->len) && (before.used == 0 || charge(b, "\n", 1));
     if (!shown->lessons) {
         out->len = 0;
         *b = before;
     }
 }
 
-static void join(struct buf *out, size_t start, const struct buf *section)
+static void add_section(struct buf *out, size_t start, const struct buf *section)
 {
     if (section->len == 0)
         return;
@@ -183,14 +184,14 @@ static size_t closed_most(const struct context *c)
     return c->closed_count < CONTEXT_TRADES_MAX ? c->closed_count : CONTEXT_TRADES_MAX;
 }
 
-/* Paid in the order of what matters most, shown in the order of the prompt. */
+/* Sections are charged in order of importance and shown in the order of the prompt. */
 struct context_shown context_text(struct buf *out, const struct context *c, size_t max_tokens)
 {
     struct context_shown shown = { .risk = true };
     struct budget budget = { .max = max_tokens };
     struct buf risk = { .arena = out->arena }, lessons = risk, closed = risk, open = risk;
     risk_state_text(&risk, &c->risk);
-    if (!pay(&budget, risk.data, risk.len)) {
+    if (!charge(&budget, risk.data, risk.len)) {
         risk.len = 0;
         shown.risk = false;
     }
@@ -202,9 +203,9 @@ struct context_shown context_text(struct buf *out, const struct context *c, size
     shown.closed_omitted = c->closed_count - shown.closed;
     shown.tokens = budget.used;
     const size_t start = out->len;
-    join(out, start, &lessons);
-    join(out, start, &risk);
-    join(out, start, &closed);
-    join(out, start, &open);
+    add_section(out, start, &lessons);
+    add_section(out, start, &risk);
+    add_section(out, start, &closed);
+    add_section(out, start, &open);
     return shown;
 }

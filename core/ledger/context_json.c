@@ -1,4 +1,4 @@
-/* The context of a decision as JSON: the same facts as its text. */
+/* The decision context as JSON: the same facts as its text. */
 #include "core/ledger/context.h"
 #include "core/base/json_put.h"
 #include "core/ledger/trade_members.h"

@@ -1,4 +1,4 @@
-/* The materializer: what a tick's portfolio changes in the ledger. */
+/* The materializer: computes what the portfolio of a tick changes in the ledger. */
 #include "core/ledger/materialize.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static unsigned transition(const struct pair *pair)
     return transitions[before][after];
 }
 
-/* ---- what may come in ---- */
+/* ---- checks ---- */
 
 static bool is_price(struct quantity q)
 {
@@ -50,15 +50,15 @@ static enum materialize_status check_position(const struct position *p)
     if (!p->size_base.given || decimal_sign(p->size_base.value) < 0)
         return MATERIALIZE_BAD_SIZE;
     if (!is_held(p))
-        return MATERIALIZED; /* brokers list a flat position with prices of 0 */
+        return MATERIALIZED; /* brokers list closed positions with prices of 0 */
     if ((p->mark_price.given && !is_price(p->mark_price)) ||
         (p->entry_price.given && !is_price(p->entry_price)))
         return MATERIALIZE_BAD_PRICE;
     return MATERIALIZED;
 }
 
-static enum materialize_status check(const struct trade *open, size_t open_count, const struct tick *tick,
-                                     int64_t last_tick_us, const char **symbol)
+static enum materialize_status check_tick(const struct trade *open, size_t open_count,
+                                          const struct tick *tick, int64_t last_tick_us, const char **symbol)
 {
     if (tick->tick_us == last_tick_us)
         return MATERIALIZE_SAME_TICK;
@@ -87,7 +87,7 @@ static enum materialize_status check(const struct trade *open, size_t open_count
     return MATERIALIZED;
 }
 
-/* ---- rows and positions of one symbol find each other ---- */
+/* ---- pairs of a row and a position, by symbol ---- */
 
 static const char *symbol_of(const struct pair *p)
 {
@@ -99,7 +99,7 @@ static int by_symbol(const void *a, const void *b)
     return strcmp(symbol_of(a), symbol_of(b));
 }
 
-/* All symbols in order, each once. `symbol` is set to one that occurs twice on the same side. */
+/* Makes one pair per symbol, sorted. `symbol` is set to one that has two rows or two positions. */
 static size_t pair_up(struct pair *pairs, const struct trade *open, size_t open_count,
                       const struct tick *tick, const char **symbol)
 {
@@ -128,7 +128,8 @@ static size_t pair_up(struct pair *pairs, const struct trade *open, size_t open_
 
 /* ---- marks and fees ---- */
 
-static const struct symbol_amount *find(const struct symbol_amount *amounts, size_t count, const char *symbol)
+static const struct symbol_amount *find_amount(const struct symbol_amount *amounts, size_t count,
+                                               const char *symbol)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(amounts[i].symbol, symbol) == 0)
@@ -136,14 +137,14 @@ static const struct symbol_amount *find(const struct symbol_amount *amounts, siz
     return NULL;
 }
 
-/* Not given when there is none at all. */
+/* The result is not given if there is no mark at all. */
 static struct quantity find_mark(const struct pair *pair, const struct tick *tick, enum mark_source *source)
 {
     const struct symbol_amount *mark;
     *source = MARK_POSITION;
     if (pair->position && is_price(pair->position->mark_price))
         return pair->position->mark_price;
-    if ((mark = find(tick->marks, tick->mark_count, symbol_of(pair)))) {
+    if ((mark = find_amount(tick->marks, tick->mark_count, symbol_of(pair)))) {
         *source = MARK_MARKS;
         return mark->amount;
     }
@@ -163,7 +164,7 @@ static struct decimal sum_fees(const struct tick *tick, const char *symbol)
     return sum;
 }
 
-/* The part of a flip's fees that its close bears: it and the open were one order, or as good as one. */
+/* The part of a flip's fees that belongs to its close. The close and the open usually were one order. */
 static struct decimal close_share(const struct pair *pair, struct decimal fees)
 {
     struct decimal closed = pair->row->size_base.value, opened = pair->position->size_base.value;
@@ -275,10 +276,10 @@ enum materialize_status materialize(struct arena *arena, const struct trade *ope
 {
     *out = (struct materialized){ 0 };
     const char *symbol = NULL;
-    enum materialize_status status = check(open, open_count, tick, last_tick_us, &symbol);
+    enum materialize_status status = check_tick(open, open_count, tick, last_tick_us, &symbol);
     struct materialized m = { 0 };
     if (status == MATERIALIZED) {
-        size_t most = open_count + tick->position_count; /* a flip's two ops have a row and a position */
+        size_t most = open_count + tick->position_count; /* the two ops of a flip have one of each */
         struct pair *pairs = arena_alloc(arena, (most + 1) * sizeof *pairs);
         m.ops = arena_alloc(arena, (most + 1) * sizeof *m.ops);
         size_t count = pair_up(pairs, open, open_count, tick, &symbol);

@@ -61,8 +61,7 @@ struct trade_op {
 struct materialized {
     struct trade_op *ops;
     size_t op_count;
-    struct symbol_amount
-        *stray_fees; /* of symbols without an op: the trade closed earlier or never existed */
+    struct symbol_amount *stray_fees; /* of symbols without an op: no trade of theirs is open */
     size_t stray_count;
     const char *symbol; /* on failure: the symbol at fault, or NULL */
 };

@@ -1,4 +1,4 @@
-/* A number with the text it came in. */
+/* A number with its original text. */
 #include "core/ledger/quantity.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static const char *written_out(struct arena *arena, const char *lexeme)
         buf_add(&digits, point + 1, (size_t)(e - point - 1));
     while ((size_t)whole > digits.len)
         buf_char(&digits, '0');
-    size_t from = 0; /* "0.5e1" has a zero too many by now */
+    size_t from = 0; /* skips a leading zero: "0.5e1" is "05" now */
     while (from + 1 < (size_t)whole && digits.data[from] == '0')
         from++;
     if (*lexeme == '-')

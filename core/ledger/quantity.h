@@ -1,4 +1,4 @@
-/* A number with the text it came in: a number that is passed through keeps every digit. */
+/* A number with its original text, so that a number that is passed through keeps every digit. */
 #ifndef DAYBOOK_CORE_LEDGER_QUANTITY_H
 #define DAYBOOK_CORE_LEDGER_QUANTITY_H
 
@@ -13,11 +13,11 @@ struct quantity {
     bool given;         /* false: there is no such number */
 };
 
-/* Reads a JSON number; `given` unless it is too large or not a number. An exponent is written out and a zero
- * loses its sign, as in the database, so that a row reads the same before and after it is stored. */
+/* Reads a JSON number; `given` unless it is too large or not a number. Like the database, this expands an
+ * exponent and drops the sign of a zero, so that a row reads the same before and after it is stored. */
 enum decimal_read quantity_read(const char *lexeme, struct quantity *out);
-/* The same for a number from a client: an exponent is written out with every digit, even beyond the precision
- * of the arithmetic. */
+/* The same for a number from a client: the expanded exponent keeps every digit, even beyond the precision of
+ * the arithmetic. */
 enum decimal_read quantity_take(struct arena *arena, const char *lexeme, struct quantity *out);
 struct quantity quantity_derived(struct decimal value);
 /* Writes the lexeme, the canonical text, or null. */

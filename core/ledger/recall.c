@@ -1,5 +1,4 @@
-/* What past situations like the present one say: how much evidence they are, and their section of a prompt.
- */
+/* Recall: weighs similar past situations as evidence, and writes their section of a prompt. */
 #include "core/ledger/recall.h"
 
 #include <inttypes.h>
@@ -62,7 +61,7 @@ struct form {
 };
 
 static const struct form whole = { RECALL_SUMMARY_CHARS, true, true };
-/* The most similar one alone in ever fewer words, where it does not fit whole. */
+/* Shorter forms of the most similar situation, tried in turn if it does not fit in full. */
 static const struct form shorter[] = { { 60, false, true }, { 60, false, false }, { 24, false, false } };
 
 static void put_item(struct buf *out, const struct recall_item *item, const struct form *form)
@@ -81,8 +80,8 @@ static void put_item(struct buf *out, const struct recall_item *item, const stru
     buf_char(out, '\n');
 }
 
-/* To one digit, without the sign of what rounds to zero. */
-static double nearly(double value)
+/* Rounds to one decimal; a zero has no sign. */
+static double round_tenths(double value)
 {
     const double rounded = round(value * 10) / 10;
     return rounded == 0 ? 0 : rounded;
@@ -94,7 +93,7 @@ static void put_evidence(struct buf *out, size_t count, const struct recall_evid
     if (e->weighed)
         buf_fmt(out, ": win rate %.0f%%", 100 * e->win_rate);
     if (e->has_return)
-        buf_fmt(out, ", mean return %+.1f%%", nearly(e->mean_return_pct));
+        buf_fmt(out, ", mean return %+.1f%%", round_tenths(e->mean_return_pct));
     buf_text(out, e->weighed ? " (weighted by similarity)\n" : "\n");
 }
 
@@ -107,12 +106,12 @@ static void put_left_out(struct buf *out, int64_t left_out)
                 left_out);
 }
 
-/* What stands below the items: the evidence, which a short form lacks, and what was left out. */
+/* The lines below the items: the evidence, which short forms omit, and the number of situations left out. */
 struct ends {
     struct buf evidence, left_out;
 };
 
-/* Appends as many items as fit in this form, and the ends. */
+/* Appends as many items as fit in this form, and the lines below them. */
 static struct recall_shown put_section(struct buf *out, const struct recall_item *items, size_t count,
                                        const struct ends *ends, const struct form *form, size_t max_tokens)
 {
@@ -141,7 +140,7 @@ static struct recall_shown put_section(struct buf *out, const struct recall_item
     return shown;
 }
 
-/* No situation can be shown, but some could not be looked at. */
+/* For the case that no situation can be shown, but some could not be compared. */
 static struct recall_shown put_left_out_alone(struct buf *out, const struct buf *left_out, size_t max_tokens)
 {
     struct buf section = { .arena = out->arena };

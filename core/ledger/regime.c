@@ -38,7 +38,7 @@ static bool usable(const double *closes, size_t count, const struct regime_thres
     return true;
 }
 
-/* The logs of the returns add up to that of the whole move: their mean needs no pass of its own. */
+/* Log returns add up to the log of the whole move, so their mean needs no pass of its own. */
 static double deviation(const double *closes, size_t count)
 {
     double returns = (double)(count - 1);

@@ -27,11 +27,11 @@ struct regime_thresholds {
 /* 0.005, 0.004 and 12: tuned for a hundred bars of five minutes. */
 extern const struct regime_thresholds regime_defaults;
 
-/* Closes oldest first. The deviation is that of the population (divided by the number of returns). What is
- * within 1e-12 of a threshold is at it, so that a move of exactly 0.5 % is chop and a deviation of exactly
- * 0.4 % is high, whatever the binary rounding of the closes. Unknown: too few closes; one that is not finite,
- * zero or negative; a threshold that is not finite or is negative; closes so far apart that a return is not
- * finite. */
+/* Closes come oldest first. The deviation is that of the population (divided by the number of returns). A
+ * value within 1e-12 of a threshold counts as equal to it: a move of exactly 0.5 % is chop and a deviation of
+ * exactly 0.4 % is high, whatever the binary rounding of the closes. The result is REGIME_UNKNOWN if there
+ * are too few closes, if a close is not finite or not above zero, if a threshold is not finite or negative,
+ * or if closes are so far apart that a return is not finite. */
 enum regime regime_classify(const double *closes, size_t count, const struct regime_thresholds *thresholds);
 
 #endif

@@ -53,7 +53,7 @@ void risk_state_add_session(struct risk_state *r, const struct session *s, int64
 
 /* ---- order ---- */
 
-/* The most frequent first, equal ones in byte order: the order they are given in never shows. */
+/* Most frequent first, ties in byte order, so that the input order does not matter. */
 static int by_count(const void *a, const void *b)
 {
     const struct rule_count *x = a, *y = b;

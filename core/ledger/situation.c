@@ -1,4 +1,4 @@
-/* The situation that a trade was opened in, as a few words that are found again by meaning. */
+/* The situation in which a trade was opened, as a short text for semantic search. */
 #include "core/ledger/situation.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ enum { SYMBOL_CHARS = 64, SIDE_CHARS = 8, TAG_CHARS = 40, EXIT_CHARS = 80 };
 static const char *const weekdays[] = { "Monday", "Tuesday",  "Wednesday", "Thursday",
                                         "Friday", "Saturday", "Sunday" };
 
-/* In words, which an embedder knows, where a tag is none. */
+/* In words, because an embedder does not know the tags. */
 static const char *const regimes[REGIMES] = {
     [REGIME_TREND_UP_LOWVOL] = "uptrend with low volatility",
     [REGIME_TREND_UP_HIVOL] = "uptrend with high volatility",
@@ -108,8 +108,8 @@ void situation_text(struct buf *out, const struct situation *s)
     line_text(out, s->reason, SITUATION_REASON_CHARS);
 }
 
-static const char *describe(struct arena *arena, const struct trade *t, const struct trade *open,
-                            size_t count, const struct session *session)
+static const char *describe_trade(struct arena *arena, const struct trade *t, const struct trade *open,
+                                  size_t count, const struct session *session)
 {
     struct situation_position *others = arena_alloc(arena, count * sizeof *others);
     struct situation s = {
@@ -139,7 +139,7 @@ void situation_describe_opened(struct arena *arena, struct trade *open, size_t c
 {
     for (size_t i = 0; i < count; i++)
         if (open[i].entry_tick_us == session->last_tick_us)
-            open[i].situation = describe(arena, &open[i], open, count, session);
+            open[i].situation = describe_trade(arena, &open[i], open, count, session);
 }
 
 struct situation_outcome situation_outcome_of(struct decimal realized_usd, struct decimal fees_usd,

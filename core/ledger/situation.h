@@ -1,13 +1,13 @@
-/* The situation that a trade was opened in, as a few words that are found again by meaning. */
+/* The situation in which a trade was opened, as a short text for semantic search. */
 #ifndef DAYBOOK_CORE_LEDGER_SITUATION_H
 #define DAYBOOK_CORE_LEDGER_SITUATION_H
 
 #include "core/ledger/session.h"
 
 enum {
-    SITUATION_CHARS = 1000,       /* a summary never has more */
-    SITUATION_REASON_CHARS = 400, /* of the reason, which comes last: everything after it is untrusted text */
-    SITUATION_OTHERS_SHOWN = 4,   /* how many more there are is said */
+    SITUATION_CHARS = 1000,       /* maximum length of a summary */
+    SITUATION_REASON_CHARS = 400, /* of the reason. It comes last: the rest of the line is untrusted text */
+    SITUATION_OTHERS_SHOWN = 4,   /* the others are counted */
 };
 
 struct situation_position {
@@ -21,8 +21,8 @@ struct situation {
     struct quantity size_usd, leverage;
     bool has_time;
     int64_t at_us;
-    int64_t losing_closes;                   /* in a row, before it; 0: none, or not known */
-    struct decimal day_pnl_pct;              /* realized today, against the equity the day began with */
+    int64_t losing_closes;      /* in a row, before it; 0: none, or not known */
+    struct decimal day_pnl_pct; /* realized today, in percent of the equity at the start of the day */
     const struct situation_position *others; /* the other open positions */
     size_t other_count;
 };
@@ -32,11 +32,11 @@ struct situation {
  *   BTC long, uptrend with low volatility, $2,608 at 3x, Thursday 10h UTC, after 2 losing closes, day -0.42%,
  *   also open: ETH short and 1 more. Reason: breakout above prior swing high
  *
- * What is not known, and what is zero, is left out. */
+ * Unknown and zero values are left out. */
 void situation_text(struct buf *out, const struct situation *s);
 
-/* Describes the trades that the last tick of the session opened, in words: the summary of each goes to its
- * `situation`. The other open trades, this tick's among them, are part of it. */
+/* Sets `situation` of the trades that the last tick of the session opened. The summary also names the other
+ * open trades, including those of the same tick. */
 void situation_describe_opened(struct arena *arena, struct trade *open, size_t count,
                                const struct session *session);
 

@@ -1,4 +1,4 @@
-/* The identity of a tick's content. */
+/* A hash of the content of a tick. */
 #include "core/ledger/tick_hash.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The lines in byte order, each as a JSON text, so that no line can pass for two. U+001F separates the parts
- * of a line, which cannot contain it. */
+/* Writes the lines in byte order, each as a JSON string, so that no line can be mistaken for two. U+001F
+ * separates the parts of a line, which cannot contain it. */
 static void put_sorted(struct buf *out, const char *name, const char **lines, size_t count)
 {
     if (count > 1)

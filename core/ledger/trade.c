@@ -3,16 +3,16 @@
 
 const char *const trade_side_names[TRADE_SIDES + 1] = { [TRADE_LONG] = "long", [TRADE_SHORT] = "short" };
 
-/* What `size` gained on the way from one price to another, to twelve digits: the rest of an average that has
- * no end (100 and twice 101 make 100.666…) is not shown as money. */
+/* The gain of `size` from one price to another, rounded to twelve digits: an average such as 100.666… has no
+ * end, and its rounding error must not show up as money. */
 static struct decimal gain(enum trade_side side, struct decimal size, struct decimal from, struct decimal to)
 {
     struct decimal move = side == TRADE_LONG ? decimal_sub(to, from) : decimal_sub(from, to);
     return decimal_round(decimal_mul(size, move), 12);
 }
 
-/* The extremes are those of the size that met the mark. */
-static void meet_mark(struct trade *t, struct decimal mark)
+/* Updates MFE and MAE for the current size at this mark. */
+static void update_extremes(struct trade *t, struct decimal mark)
 {
     struct decimal excursion = gain(t->side, t->size_base.value, t->average_entry_price.value, mark);
     t->mfe_usd = decimal_max(t->mfe_usd, excursion);
@@ -25,7 +25,7 @@ static void realize(struct trade *t, struct decimal size, struct decimal price)
     t->realized_pnl_usd = quantity_derived(decimal_add(t->realized_pnl_usd.value, part));
 }
 
-/* The average when `added` came in at `price`. */
+/* The average entry after `added` was bought at `price`. */
 static struct decimal average(const struct trade *t, struct decimal added, struct decimal price)
 {
     const struct decimal before = t->average_entry_price.value, away = decimal_sub(price, before);
@@ -48,7 +48,7 @@ struct trade trade_open(const struct position *p, struct quantity mark)
         .realized_pnl_usd = p->realized_pnl_usd.given ? p->realized_pnl_usd : none,
         .mark_price = mark,
     };
-    meet_mark(&t, mark.value);
+    update_extremes(&t, mark.value);
     return t;
 }
 
@@ -59,8 +59,8 @@ void trade_follow(struct trade *t, const struct position *p, struct quantity mar
 
     if (direction <= 0 && p->entry_price.given) /* a reduction does not change the average entry */
         t->average_entry_price = p->entry_price;
-    if (direction != 0) /* the size before the tick met this mark too */
-        meet_mark(t, mark.value);
+    if (direction != 0) /* this mark also counts for the size before the tick */
+        update_extremes(t, mark.value);
     if (direction < 0)
         realize(t, decimal_neg(change), mark.value);
     if (direction > 0)
@@ -70,7 +70,7 @@ void trade_follow(struct trade *t, const struct position *p, struct quantity mar
         t->realized_pnl_usd = p->realized_pnl_usd;
     t->size_base = p->size_base;
     t->mark_price = mark;
-    meet_mark(t, mark.value);
+    update_extremes(t, mark.value);
 }
 
 struct decimal trade_minutes(int64_t from_us, int64_t to_us)
@@ -81,7 +81,7 @@ struct decimal trade_minutes(int64_t from_us, int64_t to_us)
 
 void trade_close(struct trade *t, struct quantity price, struct quantity stated, int64_t tick_us)
 {
-    meet_mark(t, price.value);
+    update_extremes(t, price.value);
     realize(t, t->size_base.value, price.value);
     if (stated.given)
         t->realized_pnl_usd = stated;

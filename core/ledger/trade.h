@@ -16,22 +16,22 @@ struct trade {
     const char *symbol;
     enum trade_side side;
 
-    /* Entry: as the tick that started the trade found it, never changed by what follows. */
+    /* Entry: set by the tick that opened the trade, never changed later. */
     int64_t entry_tick_us;
     struct quantity entry_price;    /* stated by the broker, else the mark */
     struct quantity entry_size_usd; /* the size at entry times entry_price */
     struct quantity entry_leverage;
     const char *entry_reason;
     const char *entry_snapshot_id;
-    const char *entry_regime_tag, *entry_lessons_hash; /* stamped by the caller */
-    const char *situation; /* in words, of a trade that is not stored yet: see core/ledger/situation.h */
+    const char *entry_regime_tag, *entry_lessons_hash; /* set by the caller */
+    const char *situation; /* as text, of a trade that is not stored yet: see core/ledger/situation.h */
 
-    /* Now; at the close, as it was left. */
+    /* The current state; after the close, the final one. */
     struct quantity size_base;           /* 0 when closed */
-    struct quantity average_entry_price; /* of what is held */
-    struct quantity realized_pnl_usd;    /* by partial closes so far; when closed, of the whole trade */
-    struct quantity mark_price;          /* the last one known */
-    struct decimal mfe_usd, mae_usd;     /* never below, never above zero */
+    struct quantity average_entry_price; /* of the current size */
+    struct quantity realized_pnl_usd;    /* by partial closes so far; after the close, of the whole trade */
+    struct quantity mark_price;          /* the last known mark */
+    struct decimal mfe_usd, mae_usd;     /* mfe is at least zero, mae at most */
     struct decimal fees_usd;             /* not in the PnL */
 
     /* Exit: not set while open. */
@@ -51,18 +51,17 @@ struct position {
     struct quantity leverage, entry_price, realized_pnl_usd; /* where given */
 };
 
-/* The accounting. Each of these leaves numbers that are not valid where something did not fit:
- * trade_is_valid says so at the end. */
+/* The accounting. A number that does not fit becomes invalid: check trade_is_valid at the end. */
 
-/* The trade that a position starts at this mark. Realized PnL that the broker states is taken over: a tick
+/* Opens the trade of a position at this mark. A realized PnL that the broker states is used, because a tick
  * may have been missed. */
 struct trade trade_open(const struct position *p, struct quantity mark);
-/* Follows the position of the same symbol and side: size, average entry, PnL realized by a reduction,
- * extremes. An add moves the average: to the entry_price that the broker states, which is the average of what
- * it holds, else by what was added at the mark. A reduction realizes at the mark. A realized PnL that the
- * broker states is that of the trade so far and wins. */
+/* Updates the trade to the position of the same symbol and side: size, average entry, realized PnL, extremes.
+ * An add sets the average to the entry_price that the broker states, which is an average too, or else counts
+ * the added size at the mark. A reduction realizes PnL at the mark. A realized PnL that the broker states is
+ * that of the trade so far and takes precedence. */
 void trade_follow(struct trade *t, const struct position *p, struct quantity mark);
-/* Ends the trade at this price; `stated` is the broker's realized PnL of the whole trade, where given. */
+/* Closes the trade at this price. `stated`: the broker's realized PnL of the whole trade, if given. */
 void trade_close(struct trade *t, struct quantity price, struct quantity stated, int64_t tick_us);
 /* From one instant to another, to six digits. */
 struct decimal trade_minutes(int64_t from_us, int64_t to_us);

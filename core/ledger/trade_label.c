@@ -1,4 +1,4 @@
-/* Why a trade began and why it ended, in the words of the agent or of the ledger. */
+/* The entry and exit reasons of trades: the agent's own words, or a label of the ledger. */
 #include "core/ledger/trade_label.h"
 
 #include <stddef.h>
@@ -25,7 +25,7 @@ static struct action action_of(const char *kind)
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         if (kind && strcmp(kind, actions[i].kind) == 0)
             return actions[i];
-    return (struct action){ .kind = kind, .begins = kind != NULL }; /* an order, by whatever name */
+    return (struct action){ .kind = kind, .begins = kind != NULL }; /* any other kind is an order */
 }
 
 static bool engine_is(const struct trade_intent *intent, const char *kind)

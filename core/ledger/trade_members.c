@@ -20,9 +20,9 @@ enum {
     CONTEXT = FORM_CONTEXT_OPEN | FORM_CONTEXT_CLOSED,
     READ = FORM_READ,
     NEEDED = FORM_READ | FORM_READ_REQUIRED,
-    ENTRY = ROW | FORM_OP_OPEN | FORM_STORE_ENTRY | FORM_READ, /* how it began */
-    EXIT = FORM_OP_CLOSE | FORM_STORE_EXIT | FORM_READ,        /* how it ended */
-    STATE = ROW | OPS | FORM_STORE | FORM_READ,                /* what every tick may change */
+    ENTRY = ROW | FORM_OP_OPEN | FORM_STORE_ENTRY | FORM_READ, /* the entry */
+    EXIT = FORM_OP_CLOSE | FORM_STORE_EXIT | FORM_READ,        /* the exit */
+    STATE = ROW | OPS | FORM_STORE | FORM_READ,                /* what any tick may change */
 };
 
 /* clang-format off */
@@ -73,10 +73,10 @@ const struct trade_member trade_members[] = {
 };
 /* clang-format on */
 enum { COUNT = sizeof trade_members / sizeof *trade_members };
-_Static_assert((int)COUNT <= (int)TRADE_MEMBERS_MOST, "a reader keeps one bit for each member");
+_Static_assert((int)COUNT <= (int)TRADE_MEMBERS_MAX, "a reader keeps one bit for each member");
 const size_t trade_members_count = COUNT;
 
-/* ---- out ---- */
+/* ---- writing ---- */
 
 static void put_time(struct buf *out, int64_t us)
 {
@@ -124,13 +124,13 @@ void trade_members_json(struct buf *out, unsigned forms, const struct trade_sour
     for (const struct trade_member *m = trade_members; m < trade_members + COUNT; m++) {
         if (!(m->forms & forms) || is_left_out(m, source->trade))
             continue;
-        buf_add(out, m->key + first, m->name_len + 4 - first); /* the first has no comma before it */
+        buf_add(out, m->key + first, m->name_len + 4 - first); /* the first has no comma */
         put_value(out, m, source);
         first = false;
     }
 }
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
 const struct trade_member *trade_members_find(const char *name)
 {
@@ -155,7 +155,8 @@ static bool take_enum(const char *const *names, const char *text, unsigned *out)
     return false;
 }
 
-bool trade_members_take(const struct trade_member *m, const char *text, struct trade *out)
+bool trade_members_take(const struct trade_member *m, const char *text, struct arena *arena,
+                        struct trade *out)
 {
     char *to = (char *)out + m->offset;
     switch (m->kind) {
@@ -169,7 +170,7 @@ bool trade_members_take(const struct trade_member *m, const char *text, struct t
     case MEMBER_QUANTITY:
         if (m->yields && ((struct quantity *)to)->given)
             return true;
-        (void)quantity_read(text, (struct quantity *)to);
+        (void)quantity_take(arena, text, (struct quantity *)to);
         return ((struct quantity *)to)->given;
     case MEMBER_DECIMAL:
         return decimal_parse(text, (struct decimal *)to) <= DECIMAL_ROUNDED;

@@ -1,25 +1,25 @@
 /* A trade as JSON: every member of every form, in one table. A new column of a trade is one row here.
  *
- * A form is what one place shows of a trade: a row of the ledger, an op of the materializer, a trade in the
- * context, a record for the database. The rows stand in the order in which they are written, so a member that
- * a form has in another place has a second row. */
+ * A form is one way to write a trade: a row of the ledger, an op of the materializer, a trade in the context,
+ * a record for the database. Members are written in the order of the table, so a member that a form has at
+ * another position has a second row. */
 #ifndef DAYBOOK_CORE_LEDGER_TRADE_MEMBERS_H
 #define DAYBOOK_CORE_LEDGER_TRADE_MEMBERS_H
 
 #include "core/ledger/materialize.h"
 
 enum trade_form {
-    FORM_OPEN_ROW = 1 << 0, /* an open trade in the reply to a tick, and in its snapshot */
+    FORM_OPEN_ROW = 1 << 0, /* an open trade in the response to a tick, and in its snapshot */
     FORM_OP_OPEN = 1 << 1,
     FORM_OP_UPDATE = 1 << 2,
     FORM_OP_CLOSE = 1 << 3,
     FORM_CONTEXT_OPEN = 1 << 4,
     FORM_CONTEXT_CLOSED = 1 << 5,
-    FORM_STORE = 1 << 6,          /* what every tick may change of a stored trade */
-    FORM_STORE_ENTRY = 1 << 7,    /* of a new trade also this */
-    FORM_STORE_EXIT = 1 << 8,     /* of a closed trade also this */
+    FORM_STORE = 1 << 6,          /* what any tick may change in a stored trade */
+    FORM_STORE_ENTRY = 1 << 7,    /* in addition, for a new trade */
+    FORM_STORE_EXIT = 1 << 8,     /* in addition, for a closed trade */
     FORM_READ = 1 << 9,           /* read by trade_members_take; its names are unique */
-    FORM_READ_REQUIRED = 1 << 10, /* a row without it is not one of ours */
+    FORM_READ_REQUIRED = 1 << 10, /* rows of the service always have it */
 };
 
 enum trade_member_kind {
@@ -32,7 +32,7 @@ enum trade_member_kind {
     MEMBER_COMPUTED, /* not in the struct: `compute` */
 };
 
-/* What is written: a trade, with its op where there is one, at an instant where the form depends on it. */
+/* What to write: a trade, its op (forms of ops only) and the current time (contexts only). */
 struct trade_source {
     const struct trade *trade;
     const struct trade_op *op;
@@ -46,25 +46,26 @@ struct trade_member {
     size_t offset;  /* in struct trade, or `of_op` in struct trade_op */
     unsigned forms; /* of enum trade_form */
     bool of_op;
-    bool leave_out;           /* not written at all when it is NULL */
-    bool yields;              /* read only while no other member has set the same place */
+    bool leave_out;           /* not written if it is NULL */
+    bool yields;              /* read only if no other member has set the same value */
     const char *const *names; /* NULL-terminated */
     struct decimal (*compute)(const struct trade_source *source);
 };
 
-enum { TRADE_MEMBERS_MOST = 64 };
+enum { TRADE_MEMBERS_MAX = 64 };
 extern const struct trade_member trade_members[];
-extern const size_t trade_members_count; /* at most TRADE_MEMBERS_MOST */
+extern const size_t trade_members_count; /* at most TRADE_MEMBERS_MAX */
 
-/* Appends the members that any of these forms has, inside an object that the caller opens and closes. */
+/* Appends the members of all these forms, inside an object that the caller opens and closes. */
 void trade_members_json(struct buf *out, unsigned forms, const struct trade_source *source);
 
-/* The row that FORM_READ has under this name; NULL: a trade has no such member. */
+/* The FORM_READ row of this name, or NULL. */
 const struct trade_member *trade_members_find(const char *name);
 /* True for the kinds that are numbers in JSON; all others are texts. */
 bool trade_members_is_number(const struct trade_member *m);
-/* Reads one member into the trade; `text` must live as long as the trade. What the text means must fit the
- * kind: false if it does not. */
-bool trade_members_take(const struct trade_member *m, const char *text, struct trade *out);
+/* Reads one member into the trade. `text` and `arena` must live as long as the trade. False: the text is not
+ * a value of that kind, or a number that is too large. */
+bool trade_members_take(const struct trade_member *m, const char *text, struct arena *arena,
+                        struct trade *out);
 
 #endif

@@ -65,14 +65,14 @@ void trade_stats_json(struct buf *out, const struct trade_stats *s)
 
 /* ---- groups ---- */
 
-static int compare(const char *a, const char *b)
+static int compare_keys(const char *a, const char *b)
 {
     if (!a || !b)
         return (a ? 0 : 1) - (b ? 0 : 1);
     return strcmp(a, b);
 }
 
-static void name(struct trade_groups *g, struct trade_group *group, const char *key)
+static void set_key(struct trade_groups *g, struct trade_group *group, const char *key)
 {
     size_t size = key ? strlen(key) + 1 : 0;
     if (group->room < size) {
@@ -90,7 +90,7 @@ struct trade_stats *trade_stats_group(struct trade_groups *g, const char *key)
     size_t low = 0, high = g->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare(g->items[middle]->key, key);
+        int order = compare_keys(g->items[middle]->key, key);
         if (order == 0)
             return &g->items[middle]->stats;
         if (order < 0)
@@ -101,10 +101,10 @@ struct trade_stats *trade_stats_group(struct trade_groups *g, const char *key)
     g->truncated |= g->count == TRADE_GROUPS;
     if (low == TRADE_GROUPS)
         return NULL;
-    /* The last group is dropped for good: enough keys sort before it. */
+    /* The last group can be dropped: enough keys sort before it. */
     struct trade_group *group =
         g->count == TRADE_GROUPS ? g->items[--g->count] : arena_zero(g->arena, sizeof *group);
-    name(g, group, key);
+    set_key(g, group, key);
     group->stats = (struct trade_stats){ 0 };
     memmove(&g->items[low + 1], &g->items[low], (g->count - low) * sizeof *g->items);
     g->items[low] = group;

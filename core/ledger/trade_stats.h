@@ -11,39 +11,39 @@
 /* Of one closed trade. */
 struct trade_result {
     struct decimal gross_usd, fees_usd, holding_minutes;
-    struct decimal mfe_usd; /* 0 when it is not known */
+    struct decimal mfe_usd; /* 0: not known */
 };
 
-/* All zero is the start. The curve is the net PnL summed up from 0 in the order of the exits. */
+/* Start with all zero. The curve is the running sum of net PnL in the order of the exits. */
 struct trade_stats {
     int64_t count, wins, losses, captures;
     struct decimal gross_usd, fees_usd, net_usd, won_usd, lost_usd, holding_minutes, captured;
     struct decimal curve_peak_usd, drawdown_usd;
 };
 
-/* Trades come in the order of their exits. */
+/* Add trades in the order of their exits. */
 void trade_stats_add(struct trade_stats *s, const struct trade_result *r);
 /* Appends the members of a JSON object, from count to mfe_capture. Sums are exact, means and ratios are
- * rounded to twelve decimals; undefined values (or those that do not fit) are null. */
+ * rounded to twelve decimals; undefined values, and values that do not fit, are null. */
 void trade_stats_json(struct buf *out, const struct trade_stats *s);
 
 enum { TRADE_GROUPS = 1000 };
 
 struct trade_group {
-    char *key; /* NULL: the trades that have none */
+    char *key; /* NULL: the group of trades without a key */
     size_t room;
     struct trade_stats stats;
 };
 
-/* The first groups by their keys, in byte order, NULL last; memory for that many and no more. */
+/* The first TRADE_GROUPS groups in byte order of their keys, NULL last. Memory is bounded by that. */
 struct trade_groups {
     struct arena *arena;
     size_t count;
-    bool truncated; /* there are others */
+    bool truncated; /* there are more groups */
     struct trade_group *items[TRADE_GROUPS];
 };
 
-/* The group of that key, new where there was none; NULL when it is not among the first ones. */
+/* Finds or adds the group of that key; NULL: it is not among the first ones. */
 struct trade_stats *trade_stats_group(struct trade_groups *g, const char *key);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lessons: which status may follow which, and the block of them that goes into prompts. */
+/* Lessons: the transitions of their status, and the block of lessons for prompts. */
 #include "core/lessons/lesson.h"
 
 #include <strings.h>
@@ -45,7 +45,7 @@ bool lesson_is_active(enum lesson_status status)
 
 /* ---- the block ---- */
 
-/* Memory advises, it never commands: the block says so itself, wherever it is pasted. */
+/* Memory advises, it never commands. The block says so itself, because it may be pasted anywhere. */
 static const char opening[] = "<learned_patterns>\n"
                               "Signal, not strategy: avoid rules outrank these lessons.\n";
 static const char closing[] = "</learned_patterns>\n";
@@ -68,7 +68,7 @@ struct lesson_block lesson_block_render(struct buf *out, const char *const *newe
 {
     struct lesson_block made = { .tokens = tokens_of(opening) + tokens_of(closing) };
     struct buf line = { .arena = out->arena };
-    for (; made.count < count; made.count++) { /* the estimate of a text is the sum of its lines' */
+    for (; made.count < count; made.count++) { /* the estimate of a text is the sum over its lines */
         line.len = 0;
         put_line(&line, newest_first[made.count]);
         size_t tokens = tokens_estimate(line.data, line.len);
@@ -93,7 +93,7 @@ struct lesson_block lesson_block_render(struct buf *out, const char *const *newe
 
 /* ---- markup ---- */
 
-/* White space, and the characters that show nothing at all. */
+/* Skips white space and invisible characters. */
 static const char *skip_blanks(const char *text)
 {
     for (const char *next = text; *next; text = next) {
@@ -104,7 +104,7 @@ static const char *skip_blanks(const char *text)
     return text;
 }
 
-/* Behind the word and the blanks that follow it, or NULL. */
+/* Returns the text after the word and any blanks, or NULL. */
 static const char *skip_word(const char *text, const char *word)
 {
     size_t len = strlen(word);

@@ -92,7 +92,7 @@ static bool is_word(uint32_t c)
     return c >= 0xc0 && !(c >= 0x2000 && c <= 0x206f) && !(c >= 0x3000 && c <= 0x303f) && !utf8_is_space(c);
 }
 
-/* The length that is left of a word without its ending: increase, increases, increased, increasing. */
+/* The length of the word without its ending: increase, increases, increased, increasing. */
 static size_t stem_len(const char *word, size_t len)
 {
     static const char *const endings[] = { "ing", "ed", "es", "s", "e" };
@@ -115,8 +115,8 @@ static bool same_stem(const struct word *w, const char *other)
     return w->stem == stem && memcmp(w->text, other, stem) == 0;
 }
 
-/* One word at `*at`, written to `*to` in lower case without its apostrophes; a number keeps its sign, its
- * points and its per cent sign. */
+/* Copies the word at `*at` to `*to`, in lower case and without apostrophes. A number keeps its sign, its
+ * points and its percent sign. */
 static void read_word(const char **at, bool minus, char **to, struct word *out)
 {
     char *put = *to;
@@ -149,10 +149,10 @@ static void read_word(const char **at, bool minus, char **to, struct word *out)
     *to = put;
 }
 
-static struct words split(const char *text, struct arena *arena)
+static struct words split_words(const char *text, struct arena *arena)
 {
     size_t len = strlen(text);
-    size_t most = len / 2 + 1; /* two words are always separated */
+    size_t most = len / 2 + 1; /* there is a separator between two words */
     struct words words = { .items = arena_alloc(arena, most * sizeof *words.items) };
     char *to = arena_alloc(arena, len + 2 * most); /* a sign and a NUL for each */
     uint32_t before = ' ';
@@ -173,7 +173,7 @@ static struct words split(const char *text, struct arena *arena)
     return words;
 }
 
-static struct word *find(const struct words *words, const char *wanted)
+static struct word *find_word(const struct words *words, const char *wanted)
 {
     for (size_t i = 0; i < words->count; i++)
         if (same_stem(&words->items[i], wanted))
@@ -184,9 +184,9 @@ static struct word *find(const struct words *words, const char *wanted)
 /* True when `a` has only `left` and `b` only `right`. Both are marked as used. */
 static bool opposed(const struct words *a, const struct words *b, const char *left, const char *right)
 {
-    struct word *in_a = find(a, left);
-    struct word *in_b = in_a ? find(b, right) : NULL;
-    if (!in_b || in_a->used || in_b->used || find(a, right) || find(b, left))
+    struct word *in_a = find_word(a, left);
+    struct word *in_b = in_a ? find_word(b, right) : NULL;
+    if (!in_b || in_a->used || in_b->used || find_word(a, right) || find_word(b, left))
         return false;
     in_a->used = in_b->used = true;
     return true;
@@ -195,14 +195,14 @@ static bool opposed(const struct words *a, const struct words *b, const char *le
 static const char *negation(const struct words *words)
 {
     for (size_t i = 0; i < COUNT(negations); i++) {
-        const struct word *w = find(words, negations[i]);
+        const struct word *w = find_word(words, negations[i]);
         if (w && !w->used)
             return negations[i];
     }
     return NULL;
 }
 
-/* The numbers that differ first, when all words are the same and stand in the same order. */
+/* The first numbers that differ, if both texts have the same words in the same order; else NULL. */
 static const char *other_numbers(const struct words *a, const struct words *b, struct arena *arena)
 {
     const char *reason = NULL;
@@ -223,9 +223,9 @@ static const char *other_numbers(const struct words *a, const struct words *b, s
 
 const char *lesson_conflict(const char *text_a, const char *text_b, struct arena *arena)
 {
-    struct words a = split(text_a, arena), b = split(text_b, arena);
+    struct words a = split_words(text_a, arena), b = split_words(text_b, arena);
     const char *reason = NULL;
-    int turns = 0; /* two opposites, or an opposite and a negation, turn the meaning round and back */
+    int turns = 0; /* an even number of opposites and negations cancels out */
     for (size_t i = 0; i < COUNT(opposites); i++)
         for (int side = 0; side < 2; side++) {
             const char *left = opposites[i][side], *right = opposites[i][1 - side];

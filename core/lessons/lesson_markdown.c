@@ -1,11 +1,11 @@
 /* Lessons as Markdown. */
 #include "core/lessons/lesson.h"
 
-/* A list item, a heading's underline or a rule; but not "-5%" and not "0.25". */
+/* Whether the line starts a list item, a heading underline or a rule: not "-5%", not "0.25". */
 static bool starts_block(const char *line)
 {
     if (*line == '+' || *line == '-' || *line == '=')
-        return strchr(" \t\n+-=", line[1]) != NULL; /* the end of the text too */
+        return strchr(" \t\n+-=", line[1]) != NULL; /* matches the end of the text too */
     size_t digits = strspn(line, "0123456789");
     return digits > 0 && (line[digits] == '.' || line[digits] == ')') && strchr(" \t\n", line[digits + 1]);
 }

@@ -1,5 +1,4 @@
-/* Keys by which texts that read nearly the same find each other in an index: bands of min-hashes over
- * trigrams. */
+/* Index keys for nearly identical texts: bands of min-hashes over trigrams. */
 #include "core/lessons/similar.h"
 
 #include <stddef.h>
@@ -18,7 +17,7 @@ static uint32_t mix(uint32_t h)
     return h ^ (h >> 16);
 }
 
-/* Letters and digits, lower case; every byte of a character beyond ASCII is one; 0 for all else. */
+/* Folds letters to lower case; keeps digits and the bytes of non-ASCII characters; 0 for everything else. */
 static unsigned char fold(unsigned char c)
 {
     if (c >= 'A' && c <= 'Z')
@@ -26,7 +25,7 @@ static unsigned char fold(unsigned char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c >= 0x80 ? c : 0;
 }
 
-static void add(uint32_t trigram, uint32_t least[HASHES])
+static void add_trigram(uint32_t trigram, uint32_t least[HASHES])
 {
     uint32_t h = mix(trigram);
     for (uint32_t i = 0; i < HASHES; i++) {
@@ -41,15 +40,15 @@ void similar_keys(const char *owner, const char *text, int32_t keys[SIMILAR_KEYS
 {
     uint32_t least[HASHES];
     memset(least, 0xff, sizeof least);
-    /* A word is padded with two blanks before and one after, like in pg_trgm. */
+    /* Each word is padded with two blanks before and one after, as in pg_trgm. */
     uint32_t window = 0x2020;
     for (const unsigned char *p = (const unsigned char *)text;; p++) {
         unsigned char c = fold(*p);
         if (c) {
             window = (window << 8 | c) & 0xffffff;
-            add(window, least);
+            add_trigram(window, least);
         } else if (window != 0x2020) {
-            add((window << 8 | ' ') & 0xffffff, least);
+            add_trigram((window << 8 | ' ') & 0xffffff, least);
             window = 0x2020;
         }
         if (!*p)

@@ -1,4 +1,4 @@
-/* The reflection cadence: when lessons are to be distilled from a deployment's closed trades. */
+/* The reflection cadence: when to distill lessons from the closed trades of a deployment. */
 #include "core/reflect/cadence.h"
 
 #include <inttypes.h>
@@ -47,7 +47,7 @@ static const char *retry_detail(struct arena *arena, int64_t failed_us)
     return arena_fmt(arena, "the attempt at %s failed; the next one is due an hour later", at);
 }
 
-/* A day is long: without the hour, every tick of it would ask a model that fails. */
+/* Without the wait after a failure, every tick of the day would ask the failing model again. */
 static struct cadence_skip decide_day(struct arena *arena, const struct cadence_state *s)
 {
     if (s->has_note && time_text_day(s->note_us) == time_text_day(s->now_us))

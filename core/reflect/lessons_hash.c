@@ -1,4 +1,4 @@
-/* The name of a lessons text: by it a trade knows which revision of the lessons it was made under. */
+/* The hash of a lessons text, by which a trade names the lessons it was made under. */
 #include "core/reflect/lessons_hash.h"
 
 #include <string.h>
@@ -6,10 +6,10 @@
 #include "core/base/sha256.h"
 #include "core/base/utf8.h"
 
-/* Hashes the words with one space between them; words are hashed where they stand, nothing is copied. */
+/* Hashes the words with one space between them, without copying the text. */
 static void add_words(struct sha256 *s, const char *text, const char *end)
 {
-    const char *word = NULL; /* the start of the word that is being read */
+    const char *word = NULL; /* start of the current word */
     bool first = true;
     while (text < end) {
         const char *at = text;

@@ -1,4 +1,4 @@
-/* The name of a lessons text: by it a trade knows which revision of the lessons it was made under. */
+/* The hash of a lessons text, by which a trade names the lessons it was made under. */
 #ifndef DAYBOOK_CORE_REFLECT_LESSONS_HASH_H
 #define DAYBOOK_CORE_REFLECT_LESSONS_HASH_H
 
@@ -7,9 +7,9 @@
 
 enum { LESSONS_HASH_SIZE = 17 }; /* 16 hex digits and a NUL */
 
-/* Of valid UTF-8: every run of Unicode white space becomes one space, none is left at the ends, and of the
- * SHA-256 of that the first 16 lower-case hex digits count. So a text that only was wrapped or indented
- * otherwise keeps its hash. Vectors for other languages are in tests/data/lessons_hash.tsv. */
+/* The first 16 hex digits, in lower case, of the SHA-256 of the text, in which every run of Unicode white
+ * space is one space and none is left at the ends. So wrapping or indenting a text does not change its hash.
+ * The text must be valid UTF-8. Test vectors for other implementations are in tests/data/lessons_hash.tsv. */
 void lessons_hash(const char *text, size_t len, char out[LESSONS_HASH_SIZE]);
 
 /* True for 16 lower-case hex digits. */

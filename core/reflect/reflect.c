@@ -1,4 +1,4 @@
-/* The built-in reflector: each slot looks for groups of trades that came out differently from the others. */
+/* The built-in reflector: each slot looks for groups of trades whose results differ from the others. */
 #include "core/reflect/reflect.h"
 
 #include <math.h>
@@ -8,7 +8,8 @@
 #include "core/ab/ab.h"
 #include "core/reflect/reflect_internal.h"
 
-static const double claim_effect = 0.3; /* in standard deviations of all trades: less is true but no lesson */
+/* In standard deviations of all trades. A smaller difference is not worth a lesson. */
+static const double claim_effect = 0.3;
 
 const char *const reflect_slot_names[] = { "entry_timing", "sizing",     "symbol_selection",
                                            "exit_timing",  "regime_fit", NULL };
@@ -41,7 +42,7 @@ static struct ledger ledger_of(struct arena *arena, const struct reflect_trade *
     l.in = room + l.count;
     l.out = room + 2 * l.count;
     l.scratch = room + 3 * l.count;
-    l.told = arena_alloc(arena, l.count + 1);
+    l.claimed = arena_alloc(arena, l.count + 1);
     for (size_t i = 0; i < l.count; i++) {
         l.returns[i] = 100 * l.trades[i]->net_usd / l.trades[i]->size_usd;
         sum += l.returns[i];
@@ -67,7 +68,7 @@ bool reflect_gather(struct ledger *l, struct claim *c)
     size_t in = 0, out = 0;
     double total = 0;
     for (size_t i = 0; i < l->count; i++) {
-        if (l->told[i])
+        if (l->claimed[i])
             continue;
         bool is_in = c->marks[i] == c->group;
         *(is_in ? &l->in[in++] : &l->out[out++]) = l->returns[i];
@@ -100,19 +101,19 @@ static void put_claim(struct buf *out, const struct claim *c)
     buf_fmt(out, " (n=%zu), the others %+.2f%% (n=%zu).\n", c->count, c->other_value, c->other_count);
 }
 
-static bool is_worth_a_word(const struct claim *c)
+static bool is_significant(const struct claim *c)
 {
     return c->p < reflect_claim_p && c->effect >= claim_effect;
 }
 
-static void tell(struct ledger *l, const struct claim *c)
+static void mark_claimed(struct ledger *l, const struct claim *c)
 {
     for (size_t i = 0; i < l->count; i++)
-        l->told[i] = l->told[i] || c->marks[i] == c->group;
+        l->claimed[i] = l->claimed[i] || c->marks[i] == c->group;
 }
 
-/* What is known of each corrected for the number of looks; the largest first. */
-static void rank(struct claims *all)
+/* Corrects the p-values for the number of comparisons, and sorts the claims by effect, largest first. */
+static void rank_claims(struct claims *all)
 {
     double p[REFLECT_GROUPS_MAX], scratch[2 * REFLECT_GROUPS_MAX];
     for (size_t i = 0; i < all->count; i++)
@@ -124,61 +125,61 @@ static void rank(struct claims *all)
         qsort(all->items, all->count, sizeof all->items[0], by_effect);
 }
 
-/* ---- step by step ---- */
+/* ---- steps ---- */
 
 struct reflecting {
     struct buf *out;
     struct ledger ledger;
     int slot;
-    bool (*next)(struct reflecting *r); /* of the slot; true: that was its last piece */
+    bool (*next)(struct reflecting *r); /* the next step of the slot; true: it was the last */
     struct claims *all;
-    size_t at, put; /* the current claim, and how many were made */
+    size_t at, put; /* the current claim, and how many were written */
     struct claim rest;
     struct ab_difference difference;
-    bool weighing;
+    bool testing;
 };
 
 /* The next step of computing the p-value of the gathered groups; true: it is done. */
-static bool weigh(struct reflecting *r, struct claim *c, uint64_t seed)
+static bool test_step(struct reflecting *r, struct claim *c, uint64_t seed)
 {
     struct ledger *l = &r->ledger;
-    if (!r->weighing)
+    if (!r->testing)
         ab_difference_begin(&r->difference, l->in, c->count, l->out, c->other_count,
                             ab_seed(l->in, c->count, ab_seed(l->out, c->other_count, seed)), l->scratch);
-    r->weighing = !ab_difference_step(&r->difference);
+    r->testing = !ab_difference_step(&r->difference);
     c->p = r->difference.p;
-    return !r->weighing;
+    return !r->testing;
 }
 
 static void make_claim(struct reflecting *r, const struct claim *c)
 {
     put_claim(r->out, c);
-    tell(&r->ledger, c);
+    mark_claimed(&r->ledger, c);
     r->put++;
 }
 
-/* Compared with a group that lost much, all others look good. So a claim must hold without the trades of
- * earlier claims, corrected for the remaining comparisons. */
+/* Compared with a group that lost much, any other group looks good. So a further claim must also hold without
+ * the trades of earlier claims, corrected for the remaining comparisons. */
 static bool still_holds(const struct reflecting *r, const struct claim *c)
 {
     struct claim rest = r->rest;
     rest.p *= (double)(r->all->count - r->put);
-    return is_worth_a_word(&rest) && (rest.value > rest.other_value) == (c->value > c->other_value);
+    return is_significant(&rest) && (rest.value > rest.other_value) == (c->value > c->other_value);
 }
 
-/* Those that are neither chance nor too small. */
+/* Writes the claims that are neither chance nor too small. */
 static bool claim_next(struct reflecting *r)
 {
     if (r->at == r->all->count || r->put == REFLECT_BULLETS_MAX)
         return true;
     const struct claim *c = &r->all->items[r->at];
-    if (is_worth_a_word(c) && !r->put)
+    if (is_significant(c) && !r->put)
         make_claim(r, c);
-    else if (is_worth_a_word(c)) {
-        if (!r->weighing)
+    else if (is_significant(c)) {
+        if (!r->testing)
             r->rest = *c;
-        if (r->weighing || reflect_gather(&r->ledger, &r->rest)) {
-            if (!weigh(r, &r->rest, 0))
+        if (r->testing || reflect_gather(&r->ledger, &r->rest)) {
+            if (!test_step(r, &r->rest, 0))
                 return false;
             if (still_holds(r, c))
                 make_claim(r, c);
@@ -191,21 +192,21 @@ static bool claim_next(struct reflecting *r)
 static bool look_next(struct reflecting *r)
 {
     if (r->at == r->all->count) {
-        rank(r->all);
+        rank_claims(r->all);
         r->at = 0;
         r->next = claim_next;
         return false;
     }
     struct claim *c = &r->all->items[r->at];
-    if (!r->weighing)
-        (void)reflect_gather(&r->ledger, c); /* there were enough */
-    r->at += weigh(r, c, 0);
+    if (!r->testing)
+        (void)reflect_gather(&r->ledger, c); /* the finder has checked that there are enough */
+    r->at += test_step(r, c, 0);
     return false;
 }
 
 static bool held_next(struct reflecting *r)
 {
-    if (!weigh(r, &r->rest, 1))
+    if (!test_step(r, &r->rest, 1))
         return false;
     r->put += reflect_slots_put_held(r->out, &r->rest);
     return true;
@@ -224,7 +225,7 @@ static void begin_slot(struct reflecting *r)
         return;
     }
     r->all->count = 0;
-    memset(l->told, 0, l->count);
+    memset(l->claimed, 0, l->count);
     reflect_finders[r->slot](l, r->all);
     r->next = look_next;
 }

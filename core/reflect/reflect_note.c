@@ -9,8 +9,8 @@
 #include "core/reflect/reflect_note_read.h"
 
 enum {
-    RULE_CHARS = 200, /* of a rule that a detail names */
-    CUT_CHARS = 200,  /* the minimum for the only bullet of a slot: five of them always fit */
+    RULE_CHARS = 200, /* of a rule in a detail */
+    CUT_CHARS = 200,  /* at least kept of the only bullet of a slot: five of these always fit */
 };
 
 const char *const note_verdict_names[] = { "good",         "empty",           "too_long", "quotes_avoid_rule",
@@ -37,7 +37,7 @@ static void put_slot(struct buf *out, const struct note_slot *slot, const char *
         buf_fmt(out, "%s\n", reflect_no_pattern);
 }
 
-static const char *kept_form(struct arena *arena, const struct note *note, slot_set suppressed)
+static const char *stored_form(struct arena *arena, const struct note *note, slot_set suppressed)
 {
     struct buf out = { .arena = arena };
     for (int i = 0; i < REFLECT_SLOTS; i++)
@@ -85,7 +85,7 @@ static struct note_slot *longest(struct note *note, slot_set suppressed)
 static const char *fitting_form(struct arena *arena, struct note *note, slot_set suppressed)
 {
     for (;;) {
-        const char *text = kept_form(arena, note, suppressed);
+        const char *text = stored_form(arena, note, suppressed);
         const size_t len = chars(text);
         if (len <= NOTE_CHARS_MAX)
             return text;
@@ -99,7 +99,7 @@ static const char *fitting_form(struct arena *arena, struct note *note, slot_set
 
 /* ---- validation ---- */
 
-/* One word of ASCII: a ticker, where a word of another script may be a sentence. */
+/* A single ASCII word, such as a ticker. In other scripts one word may be a sentence. */
 static bool is_name(const char *rule)
 {
     static const char blanks[] = " \t\r\n";
@@ -150,7 +150,7 @@ static const char *name_of_overfull(const struct note *note, slot_set suppressed
     return NULL;
 }
 
-static struct note_checked refused(enum note_verdict verdict, const char *detail)
+static struct note_checked rejected(enum note_verdict verdict, const char *detail)
 {
     return (struct note_checked){ .verdict = verdict, .detail = detail };
 }
@@ -169,29 +169,29 @@ struct note_checked reflect_note_check(struct arena *arena, const char *said, co
 {
     const size_t len = chars(said);
     if (len > NOTE_SAID_MAX)
-        return refused(NOTE_TOO_LONG,
-                       arena_fmt(arena, "%zu characters; at most %d are read", len, NOTE_SAID_MAX));
+        return rejected(NOTE_TOO_LONG,
+                        arena_fmt(arena, "%zu characters; at most %d are read", len, NOTE_SAID_MAX));
     struct buf line = { .arena = arena };
     line_text(&line, said, 1);
     if (!line.len)
-        return refused(NOTE_EMPTY, "nothing was said");
+        return rejected(NOTE_EMPTY, "nothing was said");
     struct note note = reflect_note_read(arena, said);
     const char *rule = quoted_rule(arena, said, &note, avoid, avoid_count);
     if (rule)
-        return refused(NOTE_QUOTES_AVOID_RULE, rule_detail(arena, rule));
+        return rejected(NOTE_QUOTES_AVOID_RULE, rule_detail(arena, rule));
     const char *slots = names_of_missing(arena, &note, suppressed);
     if (slots)
-        return refused(NOTE_MISSING_SLOT, arena_fmt(arena, "no heading for %s", slots));
+        return rejected(NOTE_MISSING_SLOT, arena_fmt(arena, "no heading for %s", slots));
     slots = name_of_overfull(&note, suppressed);
     if (slots)
-        return refused(NOTE_TOO_MANY_BULLETS,
-                       arena_fmt(arena, "more than %d bullets in %s", REFLECT_BULLETS_MAX, slots));
+        return rejected(NOTE_TOO_MANY_BULLETS,
+                        arena_fmt(arena, "more than %d bullets in %s", REFLECT_BULLETS_MAX, slots));
     return (struct note_checked){ .verdict = NOTE_GOOD, .text = fitting_form(arena, &note, suppressed) };
 }
 
 /* ---- a stored text ---- */
 
-/* The slot that a line of `len` bytes is the heading of, or -1. */
+/* The slot whose heading is this line of `len` bytes, or -1. */
 static int heading_slot(const char *line, size_t len)
 {
     for (int i = 0; i < REFLECT_SLOTS; i++)
@@ -228,9 +228,9 @@ static bool has_bullet(const struct note_slot *slot, const char *text)
     return false;
 }
 
-/* The bullets of the one that the other does not have; how many it has. */
-static size_t put_others(struct buf *out, const char *key, const struct note_slot *one,
-                         const struct note_slot *other)
+/* Writes the bullets of `one` that `other` does not have. Returns how many both have. */
+static size_t put_missing(struct buf *out, const char *key, const struct note_slot *one,
+                          const struct note_slot *other)
 {
     size_t kept = 0;
     buf_json_key(out, key);
@@ -256,8 +256,8 @@ void reflect_note_diff_json(struct buf *out, const char *before, const char *aft
     for (int i = 0; i < REFLECT_SLOTS; i++) {
         buf_json_key(out, reflect_slot_names[i]);
         buf_char(out, '{');
-        const size_t kept = put_others(out, "added", &new.slots[i], &old.slots[i]);
-        put_others(out, "removed", &old.slots[i], &new.slots[i]);
+        const size_t kept = put_missing(out, "added", &new.slots[i], &old.slots[i]);
+        put_missing(out, "removed", &old.slots[i], &new.slots[i]);
         buf_json_key(out, "kept");
         buf_fmt(out, "%zu}", kept);
     }

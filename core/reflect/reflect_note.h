@@ -7,7 +7,7 @@
 
 enum {
     NOTE_CHARS_MAX = 2000, /* of a stored note */
-    NOTE_SAID_MAX = 4000,  /* of an answer: a longer one is rejected unread */
+    NOTE_SAID_MAX = 4000,  /* of an answer: a longer one is rejected */
 };
 
 enum note_verdict {
@@ -23,30 +23,29 @@ extern const char *const note_verdict_names[]; /* "good", "empty", "too_long", "
 struct note_checked {
     enum note_verdict verdict;
     const char *text;   /* of a good note, in the stored form */
-    const char *detail; /* of the others: what exactly is wrong, in words */
+    const char *detail; /* of a rejected note: what is wrong */
 };
 
 /* Validates an answer and converts it to the stored form: the headings of reflect_slot_headings in their
- * order, without those of `suppressed`, each followed by its bullets ("- ", one per line) or
- * reflect_no_pattern, and nothing else. A stored text is left unchanged. Headings may come with other marks,
- * in other case and in another order; text before the first heading and below an unknown one is dropped. No
- * bullet can end its line, a tagged block or a quotation. A text longer than NOTE_CHARS_MAX loses whole
- * bullets, the last of the longest slot first; the only bullet of a slot is cut ("…") instead. An avoid rule
- * counts as quoted when its words occur in the answer in their order, whatever the white space, punctuation
- * and case; a bare name ("DOGE", "ETH-PERP") only when it is all that a bullet says, because a lesson may
- * have to name it. */
+ * order, except those of `suppressed`, each followed by its bullets ("- ", one per line) or
+ * reflect_no_pattern, and nothing else. A stored text is left unchanged. Headings may have other markup,
+ * another case and another order; text before the first heading or below an unknown one is dropped. No bullet
+ * can end its line, a tagged block or a quotation. A text longer than NOTE_CHARS_MAX loses whole bullets, the
+ * last of the longest slot first; the only bullet of a slot is cut ("…") instead. An avoid rule counts as
+ * quoted if its words occur in the answer in the same order, ignoring white space, punctuation and case. A
+ * bare name ("DOGE", "ETH-PERP") counts only if it is the whole bullet, because a lesson may have to name it.
+ */
 struct note_checked reflect_note_check(struct arena *arena, const char *said, const char *const *avoid,
                                        size_t avoid_count, slot_set suppressed);
 
 /* A stored text without these slots. */
 const char *reflect_note_without(struct arena *arena, const char *text, slot_set suppressed);
 
-/* What of `before` (NULL: there was none) is not in `after`, and the other way round, slot by slot:
+/* Writes the bullets added, removed and kept from `before` (NULL: none) to `after`, by slot:
  * {"entry_timing":{"added":[…],"removed":[…],"kept":1},…}. */
 void reflect_note_diff_json(struct buf *out, const char *before, const char *after);
 
-/* The segment of a system prompt: a block with the line that says what lessons are, and the lessons; "" when
- * the text is NULL or "". */
+/* The segment of a system prompt: a block with a disclaimer and the lessons; "" if the text is NULL or "". */
 const char *reflect_note_segment(struct arena *arena, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading a note: whatever marks it came with, its slots and their bullets. */
+/* Parses a note into slots and bullets, whatever markup it has. */
 #include "core/reflect/reflect_note_read.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@ static const char *skip_any(const char *text, const char *of)
     return text + strspn(text, of);
 }
 
-/* Behind a mark that makes a line a bullet, or NULL. A minus before a figure is no mark. */
+/* Returns the text after a bullet mark, or NULL. A minus before a number is not a mark. */
 static const char *skip_bullet_mark(const char *text)
 {
     static const char *const marks[] = { "•", "◦", "▪", "‣", "·", "– ", "— " };
@@ -29,7 +29,7 @@ static const char *skip_bullet_mark(const char *text)
     return NULL;
 }
 
-/* Behind "1." or "12)", or NULL. */
+/* Returns the text after "1." or "12)", or NULL. */
 static const char *skip_number_mark(const char *text)
 {
     size_t digits = strspn(text, "0123456789");
@@ -51,7 +51,7 @@ static bool is_any_heading(const char *text)
     return behind > text && (!*behind || *behind == ' ');
 }
 
-/* Behind marks that open a heading, a quotation or a fence, or NULL. */
+/* Returns the text after the mark of a heading, a quotation or a fence, or NULL. */
 static const char *skip_block_mark(const char *text)
 {
     if (*text == '>' || is_any_heading(text))
@@ -75,11 +75,11 @@ static const char *skip_marks(const char *text)
 /* ---- headings ---- */
 
 struct heading {
-    int slot;         /* -1: it is none */
+    int slot;         /* -1: not a heading */
     const char *rest; /* the rest of its line */
 };
 
-/* Behind the name of a slot ("entry_timing", "Entry timing"), or NULL. */
+/* Returns the text after the name of a slot ("entry_timing", "Entry timing"), or NULL. */
 static const char *skip_name(const char *text, const char *name)
 {
     for (; *name; name++)
@@ -94,7 +94,7 @@ static const char *skip_name(const char *text, const char *name)
     return isalnum((unsigned char)*text) ? NULL : text;
 }
 
-/* True when what follows a name is set off from it: "**Sizing** …", "Sizing: …", "Sizing (…". */
+/* Whether the text after a name is set off from it: "**Sizing** …", "Sizing: …", "Sizing (…". */
 static bool is_set_off(const char *text)
 {
     if (*text && strchr("*`:", *text))
@@ -110,7 +110,7 @@ static const char *skip_set_off(const char *text)
     return skip_any(behind ? behind : text, "*_`: ");
 }
 
-/* `inside`: the line before belongs to a bullet, which this one may go on with. */
+/* `inside`: the line before belongs to a bullet that this line may continue. */
 static struct heading read_heading(struct arena *arena, const char *line, bool inside)
 {
     static const struct heading none = { -1, NULL };
@@ -128,7 +128,7 @@ static struct heading read_heading(struct arena *arena, const char *line, bool i
                 return none;
             return (struct heading){ slot, skip_set_off(behind) };
         }
-        /* "…because of the\nsizing." goes on with a sentence. */
+        /* "…because of the\nsizing." continues a sentence. */
         if (inside && name == line && islower((unsigned char)*name) && !strchr(behind, ':'))
             return none;
         return (struct heading){ slot, "" };
@@ -154,10 +154,10 @@ bool reflect_note_read_is_empty(struct arena *arena, const char *bullet)
 struct reader {
     struct arena *arena;
     struct note note;
-    int slot;          /* -1: outside of all */
-    bool marked;       /* the slot has bullets with marks: text without one is none */
-    bool inside;       /* of a bullet */
-    struct buf bullet; /* as far as it was read */
+    int slot;          /* -1: outside of every slot */
+    bool marked;       /* the slot has bullets with marks, so text without a mark is not a bullet */
+    bool inside;       /* a bullet, which may continue */
+    struct buf bullet; /* the part read so far */
     struct note_bullet **end[REFLECT_SLOTS];
 };
 
@@ -208,20 +208,20 @@ static void begin_slot(struct reader *r, const struct heading *h)
         begin_bullet(r, h->rest);
 }
 
-/* Empty ones, rules and fences. */
-static bool parts(const char *line)
+/* Whether the line is empty, a rule or a fence. */
+static bool is_separator(const char *line)
 {
     return !*skip_any(line, "-*_= ") || is_fence(line);
 }
 
-/* `line` is as line_text makes them. */
+/* `line` comes from line_text. */
 static void read_line(struct reader *r, const char *line)
 {
     const struct heading h = read_heading(r->arena, line, r->inside);
     const bool foreign = is_any_heading(line), marked = skip_bullet_mark(line) || skip_number_mark(line);
-    if (parts(line) || h.slot >= 0 || foreign || marked)
+    if (is_separator(line) || h.slot >= 0 || foreign || marked)
         end_bullet(r);
-    if (parts(line))
+    if (is_separator(line))
         return;
     if (h.slot >= 0) {
         begin_slot(r, &h);

@@ -1,4 +1,4 @@
-/* Reading a note: whatever marks it came with, its slots and their bullets. */
+/* Parses a note into slots and bullets, whatever markup it has. */
 #ifndef DAYBOOK_CORE_REFLECT_REFLECT_NOTE_READ_H
 #define DAYBOOK_CORE_REFLECT_REFLECT_NOTE_READ_H
 
@@ -10,7 +10,7 @@ struct note_bullet {
 };
 
 struct note_slot {
-    bool seen; /* its heading was there */
+    bool seen; /* it has a heading */
     size_t count;
     struct note_bullet *bullets;
 };
@@ -19,10 +19,10 @@ struct note {
     struct note_slot slots[REFLECT_SLOTS];
 };
 
-/* Bullets that say nothing (no words, a heading, reflect_no_pattern) are left out. */
+/* Empty bullets (no words, only a heading, or reflect_no_pattern) are left out. */
 struct note reflect_note_read(struct arena *arena, const char *text);
 
-/* True for what would be left out. */
+/* Whether the bullet is empty in that sense. */
 bool reflect_note_read_is_empty(struct arena *arena, const char *bullet);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a model is asked when it is to distil lessons from a ledger. */
+/* The prompt that asks a model to distill lessons from a ledger. */
 #include "core/reflect/reflect_prompt.h"
 
 #include "core/base/line_text.h"
@@ -70,9 +70,9 @@ static const char *system_prompt(struct arena *arena, slot_set suppressed)
     return buf_string(&out);
 }
 
-/* ---- texts of others ---- */
+/* ---- untrusted texts ---- */
 
-/* Line by line, so that it stays readable; the block around it is what it cannot close. */
+/* Line by line, so that the text stays readable. It cannot close the block around it. */
 static void put_lines(struct buf *out, const char *text)
 {
     while (*text) {

@@ -1,16 +1,16 @@
-/* What a model is asked when it is to distil lessons from a ledger. */
+/* The prompt that asks a model to distill lessons from a ledger. */
 #ifndef DAYBOOK_CORE_REFLECT_REFLECT_PROMPT_H
 #define DAYBOOK_CORE_REFLECT_REFLECT_PROMPT_H
 
 #include "core/reflect/reflect_note.h"
 
 enum {
-    REFLECT_SHOWN_MAX = 60,      /* trades that stand in the prompt one by one, the newest */
+    REFLECT_SHOWN_MAX = 60,      /* newest trades, which the prompt lists one by one */
     REFLECT_STRATEGY_MAX = 6000, /* characters; a cut is marked */
-    REFLECT_RULE_MAX = 500,      /* as long as a rule may be: they are shown whole, and all */
-    REFLECT_REASON_MAX = 160,
-    REFLECT_GROUPS_MAX = 12, /* symbols and regimes of the statistics, those with the most trades; the rest is
-                                one line */
+    REFLECT_RULE_MAX = 500,      /* the maximum length of a rule: all rules are shown in full */
+    REFLECT_REASON_MAX = 160,    /* characters of a reason in the prompt */
+    REFLECT_REASON_READ = 400,   /* characters to read of it: white space is shortened before the cut */
+    REFLECT_GROUPS_MAX = 12,     /* symbols and regimes with the most trades; the others share one line */
 };
 
 struct reflect_facts {

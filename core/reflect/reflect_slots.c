@@ -78,10 +78,9 @@ static const char *regime_of(const struct reflect_trade *t)
     return t->regime;
 }
 
-/* A group for each text, in order of first occurrence; its words are the text between `before` and
- * `behind`. */
+/* A group for each text, in order of first occurrence. Its words are `before`, the text and `after`. */
 static void by_text(struct ledger *l, struct claims *all, text_of *text, const char *before,
-                    const char *behind)
+                    const char *after)
 {
     int *marks = arena_alloc(l->arena, (l->count + 1) * sizeof *marks);
     const char **texts = arena_alloc(l->arena, (l->count + 1) * sizeof *texts);
@@ -104,7 +103,7 @@ static void by_text(struct ledger *l, struct claims *all, text_of *text, const c
         line_text(&name, texts[group], SYMBOL_CHARS);
         buf_text(&words, before);
         untagged_text(&words, buf_string(&name));
-        buf_text(&words, behind);
+        buf_text(&words, after);
         c->words = buf_string(&words);
         c->shows_total = true;
     }
@@ -122,7 +121,7 @@ static void regimes(struct ledger *l, struct claims *all)
 
 /* ---- exits ---- */
 
-/* How probable `count` or fewer heads of `tosses` are with a fair coin. */
+/* The probability of at most `count` heads in `tosses` of a fair coin. */
 static double coin_p(size_t count, size_t tosses)
 {
     double p = 0, way = -(double)tosses * log(2); /* the logarithm of one outcome */
@@ -133,9 +132,9 @@ static double coin_p(size_t count, size_t tosses)
     return p < 1 ? p : 1;
 }
 
-/* A price that wanders without direction and is left at a moment that has nothing to do with it, in profit,
- * keeps the share x of its best mark with the density 2 / (2 - x)^2: more than two thirds in half of the
- * cases, 0.61 on average. Winners that keep less were left late. */
+/* If the price is a random walk and the exit is independent of it, a trade that ends in profit keeps the
+ * share x of its best mark with the density 2 / (2 - x)^2: more than two thirds in half of the cases, 0.61 on
+ * average. Winners that keep less were exited late. */
 static const double random_half = 2.0 / 3, random_mean = 0.61;
 
 size_t reflect_slots_put_capture(struct buf *out, const struct ledger *l)

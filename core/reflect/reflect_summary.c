@@ -11,7 +11,7 @@ enum { BLOCK_HOURS = 4, BLOCKS = 24 / BLOCK_HOURS };
 
 /* ---- numbers ---- */
 
-/* "+", "-" or, for what two digits show as zero, "". */
+/* "+", "-", or "" for a value that two decimals show as zero. */
 static const char *sign(double value)
 {
     return fabs(value) < 0.005 ? "" : value < 0 ? "-" : "+";
@@ -83,7 +83,7 @@ static const char *regime_of(const struct reflect_trade *t)
     return t->regime;
 }
 
-/* Not known last. */
+/* NULL comes last. */
 static int compare_keys(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) : !a - !b;
@@ -94,7 +94,7 @@ struct keyed {
     const struct reflect_trade *trade;
 };
 
-/* Trades of the same key keep their order: sums of fractions depend on it. */
+/* Trades with the same key keep their order, because floating-point sums depend on it. */
 static int by_key(const void *a, const void *b)
 {
     const struct keyed *x = a, *y = b;
@@ -167,7 +167,7 @@ static void put_hours(struct buf *out, const struct reflect_trade *trades, size_
 
 /* ---- exits ---- */
 
-/* Of the PnL before fees, which is what the marks are of. */
+/* Uses the PnL before fees, because marks do not contain fees. */
 static void put_captured(struct buf *out, const struct reflect_trade *trades, size_t count)
 {
     size_t winners = 0;

@@ -6,11 +6,11 @@
 
 typedef unsigned slot_set; /* 1u << SLOT_SIZING | … */
 
-/* The set of the one slot of that name; empty when there is none. */
+/* The set with the slot of that name; empty: there is no such slot. */
 slot_set slot_set_of(const char *name);
-/* The slots of a list of names that are known to be right: "sizing,regime_fit". */
+/* The slots of a list of valid names: "sizing,regime_fit". */
 slot_set slot_set_listed(const char *names);
-/* The names of a set, in the order of a note; returns how many. */
+/* Writes the names of a set, in the order of a note. Returns their number. */
 size_t slot_set_names(slot_set slots, const char *names[REFLECT_SLOTS]);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef DAYBOOK_HANDLERS_KIT_FIELDS_H
 #define DAYBOOK_HANDLERS_KIT_FIELDS_H
 
+#include "core/reflect/cadence.h"
 #include "server/json/field.h"
 
 #define LATEST "9999-12-31T23:59:59.999999Z" /* the default of as_of */
@@ -25,10 +26,9 @@ struct reflection_in {
     const char *cadence, *model; /* model: deployments only */
     int64_t every_n_trades;
 };
-extern const char *const reflection_cadences[]; /* in skill.c */
 /* clang-format off */
 #define REFLECTION_FIELDS \
-    FIELD(FROM_BODY, KIND_CHOICE, struct reflection_in, cadence, .choices = reflection_cadences), \
+    FIELD(FROM_BODY, KIND_CHOICE, struct reflection_in, cadence, .choices = cadence_names), \
     FIELD(FROM_BODY, KIND_INT, struct reflection_in, every_n_trades, .min = 1, .max = 1000)
 /* clang-format on */
 

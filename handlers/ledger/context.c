@@ -168,7 +168,7 @@ static void put_recall_members(struct buf *out, struct call *c, const struct rec
 }
 
 /* `recall` is NULL if the request does not ask for past situations. */
-static enum err render(struct call *c, const struct rows *r, const struct recall *recall)
+static enum err reply_context(struct call *c, const struct rows *r, const struct recall *recall)
 {
     const struct context_in *in = c->in;
     const bool enabled = row_bool(r, 0, &view.memory_enabled);
@@ -204,14 +204,14 @@ static enum err render_context(struct call *c, const struct rows *r)
     const struct context_in *in = c->in;
     struct recall recall;
     if (!in->recall || !row_bool(r, 0, &view.memory_enabled))
-        return render(c, r, NULL);
+        return reply_context(c, r, NULL);
     TRY(recall_text_at(c, in->id, rows_time(r, 0, &view.as_of, &c->arena), in->recall, &recall));
-    return render(c, r, &recall);
+    return reply_context(c, r, &recall);
 }
 
 static enum err render_snapshot_context(struct call *c, const struct rows *r)
 {
-    return render(c, r, NULL);
+    return reply_context(c, r, NULL);
 }
 
 #define IN(table) INPUT(table, struct context_in)

@@ -1,5 +1,4 @@
-/* Applies ticks to the ledger of one deployment: loads it, changes it in memory, stores it in one statement.
- */
+/* The ledger of one deployment: loaded, changed by ticks in memory, and stored in one statement. */
 #include "handlers/ledger/ledger.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@
 
 struct ledger_params {
     const char *id, *tick_at, *snapshot_id, *skill_id, *version, *day_start_equity_usd, *realized_today_usd;
-    const char *snapshots, *changed, *begun;
+    const char *snapshots, *changed, *opened;
     int64_t expected, count, executed_today, losing_closes, closed;
 };
 
@@ -24,7 +23,7 @@ struct ledger_params {
 static const struct field param_fields[] = {
     P(KIND_UUID, id), P(KIND_TIME, tick_at), P(KIND_UUID, snapshot_id), P(KIND_LINE, skill_id), P(KIND_LINE, version),
     P(KIND_NUMBER, day_start_equity_usd), P(KIND_NUMBER, realized_today_usd), P(KIND_TEXT, snapshots), P(KIND_TEXT, changed),
-    P(KIND_TEXT, begun), P(KIND_INT, expected), P(KIND_INT, count), P(KIND_INT, executed_today), P(KIND_INT, losing_closes),
+    P(KIND_TEXT, opened), P(KIND_INT, expected), P(KIND_INT, count), P(KIND_INT, executed_today), P(KIND_INT, losing_closes),
     P(KIND_INT, closed),
     END_FIELDS,
 };
@@ -35,7 +34,7 @@ COLUMNS(state, skill_id, version, reflection_cadence, every_n_trades, ticks, las
         reflected_at, lessons_hash, lessons_until, open);
 COLUMNS(stored_tick, id, content_hash, ops, open, unmatched_fees, reflection_due);
 QUERY(tick_state, TICK_STATE, param_fields, READS(state), .missing = "deployment {id}");
-QUERY(tick_stored, TICK_KEPT, param_fields, READS(stored_tick));
+QUERY(tick_stored, TICK_STORED, param_fields, READS(stored_tick));
 QUERY(tick_write, TICK_WRITE, param_fields);
 
 static const char *time_of(struct arena *arena, int64_t us)
@@ -256,7 +255,7 @@ enum err ledger_store(struct ledger *l, bool *stored)
         .realized_today_usd = text_of(arena, l->session.realized_today),
         .snapshots = bracketed(&l->snapshots),
         .changed = bracketed(&l->changed),
-        .begun = bracketed(&l->opened),
+        .opened = bracketed(&l->opened),
         .expected = l->ticks,
         .count = l->applied,
         .executed_today = l->session.executed_today,

@@ -1,5 +1,4 @@
-/* Applies ticks to the ledger of one deployment: loads it, changes it in memory, stores it in one statement.
- */
+/* The ledger of one deployment: loaded, changed by ticks in memory, and stored in one statement. */
 #ifndef DAYBOOK_HANDLERS_LEDGER_LEDGER_H
 #define DAYBOOK_HANDLERS_LEDGER_LEDGER_H
 

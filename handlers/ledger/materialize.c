@@ -1,12 +1,10 @@
-/* Pure functions of the ledger, without storage: what a tick would change, and the regime of a series of
- * bars.
- */
+/* Functions of the ledger without storage: what a tick would change, and the regime of a series of bars. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/time_text.h"
-#include "core/base/json_put.h"
 #include "core/ledger/regime.h"
+#include "core/ledger/trade_members.h"
 #include "core/reflect/lessons_hash.h"
 #include "handlers/ledger/tick_body.h"
 #include "handlers/ledger/trade_rows.h"
@@ -14,10 +12,34 @@
 
 /* ---- materialize ---- */
 
+/* clang-format off */
+/* The members of an open trade in a request: those of FORM_OPEN_ROW, with their limits. Their values go to a
+ * struct trade by the table in core/ledger/trade_members.c. */
+#define OPEN_MEMBERS(ROW) \
+    ROW(KIND_UUID, trade_id) \
+    ROW(KIND_LINE, symbol, .required = true, .min = 1, .max = 64) \
+    ROW(KIND_CHOICE, side, .required = true, .choices = trade_side_names) \
+    ROW(KIND_TIME, entry_tick_at, .required = true) \
+    ROW(KIND_NUMBER, entry_price, .required = true, .above_zero = true) \
+    ROW(KIND_NUMBER, entry_size_usd, .required = true, .min = 0, .max = -1) \
+    ROW(KIND_NUMBER, entry_leverage, .min = 0, .max = -1) \
+    ROW(KIND_TEXT, entry_reason, .min = 1, .max = 2000) \
+    ROW(KIND_UUID, entry_snapshot_id) \
+    ROW(KIND_CHOICE, entry_regime_tag, .choices = regime_names) \
+    ROW(KIND_LINE, entry_lessons_hash, .min = 16, .max = 16) \
+    ROW(KIND_NUMBER, size_base, .required = true, .above_zero = true) \
+    ROW(KIND_NUMBER, average_entry_price, .required = true, .above_zero = true) \
+    ROW(KIND_NUMBER, realized_so_far_usd, .required = true) \
+    ROW(KIND_NUMBER, mark_price, .required = true, .above_zero = true) \
+    ROW(KIND_NUMBER, mfe_usd, .required = true, .min = 0, .max = -1) \
+    ROW(KIND_NUMBER, mae_usd, .required = true) \
+    ROW(KIND_NUMBER, fees_usd, .required = true)
+#define OPEN_MEMBER(kind, member, ...) const char *member;
+#define OPEN_FIELD(kind, member, ...) FIELD(FROM_BODY, kind, struct open_in, member, __VA_ARGS__),
+/* clang-format on */
+
 struct open_in {
-    const char *trade_id, *symbol, *side, *entry_tick_at, *entry_price, *entry_size_usd, *entry_leverage,
-        *entry_reason, *entry_snapshot_id, *entry_regime_tag, *entry_lessons_hash, *size_base,
-        *average_entry_price, *realized_so_far_usd, *mark_price, *mfe_usd, *mae_usd, *fees_usd;
+    OPEN_MEMBERS(OPEN_MEMBER)
 };
 struct prev_in {
     const char *tick_at;
@@ -31,28 +53,7 @@ struct materialize_in {
 };
 
 /* clang-format off */
-#define OPEN(kind, member, ...) FIELD(FROM_BODY, kind, struct open_in, member, __VA_ARGS__)
-static const struct field open_fields[] = {
-    OPEN(KIND_UUID, trade_id),
-    OPEN(KIND_LINE, symbol, .required = true, .min = 1, .max = 64),
-    OPEN(KIND_CHOICE, side, .required = true, .choices = trade_side_names),
-    OPEN(KIND_TIME, entry_tick_at, .required = true),
-    OPEN(KIND_NUMBER, entry_price, .required = true, .above_zero = true),
-    OPEN(KIND_NUMBER, entry_size_usd, .required = true, .min = 0, .max = -1),
-    OPEN(KIND_NUMBER, entry_leverage, .min = 0, .max = -1),
-    OPEN(KIND_TEXT, entry_reason, .min = 1, .max = 2000),
-    OPEN(KIND_UUID, entry_snapshot_id),
-    OPEN(KIND_CHOICE, entry_regime_tag, .choices = regime_names),
-    OPEN(KIND_LINE, entry_lessons_hash, .min = 16, .max = 16),
-    OPEN(KIND_NUMBER, size_base, .required = true, .above_zero = true),
-    OPEN(KIND_NUMBER, average_entry_price, .required = true, .above_zero = true),
-    OPEN(KIND_NUMBER, realized_so_far_usd, .required = true),
-    OPEN(KIND_NUMBER, mark_price, .required = true, .above_zero = true),
-    OPEN(KIND_NUMBER, mfe_usd, .required = true, .min = 0, .max = -1),
-    OPEN(KIND_NUMBER, mae_usd, .required = true),
-    OPEN(KIND_NUMBER, fees_usd, .required = true),
-    END_FIELDS,
-};
+static const struct field open_fields[] = { OPEN_MEMBERS(OPEN_FIELD) END_FIELDS };
 static const struct field prev_fields[] = {
     FIELD(FROM_BODY, KIND_TIME, struct prev_in, tick_at),
     FIELD(FROM_BODY, KIND_OBJECTS, struct prev_in, open, .min = 0, .max = MATERIALIZE_POSITIONS_MAX, SUB(open_fields, struct open_in)),
@@ -75,36 +76,17 @@ static int64_t time_of(const char *text)
     return us;
 }
 
-static struct quantity number_of(struct arena *arena, const char *lexeme, bool *fits)
+/* False: a number is too large. The field table has checked everything else. */
+static bool read_trade(struct arena *arena, const struct open_in *in, struct trade *out)
 {
-    struct quantity q = { 0 };
-    if (lexeme && quantity_take(arena, lexeme, &q) == DECIMAL_TOO_LARGE)
-        *fits = false;
-    return q;
-}
-
-static struct trade trade_of(struct arena *arena, const struct open_in *in, bool *fits)
-{
-    return (struct trade){
-        .id = in->trade_id,
-        .symbol = in->symbol,
-        .side = strcmp(in->side, trade_side_names[TRADE_LONG]) == 0 ? TRADE_LONG : TRADE_SHORT,
-        .entry_tick_us = time_of(in->entry_tick_at),
-        .entry_price = number_of(arena, in->entry_price, fits),
-        .entry_size_usd = number_of(arena, in->entry_size_usd, fits),
-        .entry_leverage = number_of(arena, in->entry_leverage, fits),
-        .entry_reason = in->entry_reason,
-        .entry_snapshot_id = in->entry_snapshot_id,
-        .entry_regime_tag = in->entry_regime_tag,
-        .entry_lessons_hash = in->entry_lessons_hash,
-        .size_base = number_of(arena, in->size_base, fits),
-        .average_entry_price = number_of(arena, in->average_entry_price, fits),
-        .realized_pnl_usd = number_of(arena, in->realized_so_far_usd, fits),
-        .mark_price = number_of(arena, in->mark_price, fits),
-        .mfe_usd = number_of(arena, in->mfe_usd, fits).value,
-        .mae_usd = number_of(arena, in->mae_usd, fits).value,
-        .fees_usd = number_of(arena, in->fees_usd, fits).value,
-    };
+    bool fits = true;
+    *out = (struct trade){ 0 };
+    for (const struct field *f = open_fields; f->name; f++) {
+        const struct trade_member *m = trade_members_find(f->name);
+        const char *text = *(const char *const *)(const void *)((const char *)in + f->offset);
+        fits &= !text || trade_members_take(m, text, arena, out);
+    }
+    return fits;
 }
 
 static bool is_hash(const char *text)
@@ -118,14 +100,13 @@ static enum err bad_hash(struct call *c, const char *name)
                          "must be 16 lower-case hexadecimal digits");
 }
 
-static enum err rows_of(struct call *c, const struct prev_in *prev, struct trade **rows, size_t *count)
+static enum err read_open_rows(struct call *c, const struct prev_in *prev, struct trade **rows, size_t *count)
 {
     enum err found = OK;
     *count = prev->open.count;
     *rows = arena_alloc(&c->arena, (*count + 1) * sizeof **rows);
     for (size_t i = 0; i < *count; i++) {
-        bool fits = true;
-        (*rows)[i] = trade_of(&c->arena, (const struct open_in *)prev->open.items + i, &fits);
+        const bool fits = read_trade(&c->arena, (const struct open_in *)prev->open.items + i, &(*rows)[i]);
         const char *name = arena_fmt(&c->arena, "prev.open[%zu]", i);
         if (!fits)
             found = problem_field(&c->problem, name, FAULT_OUT_OF_RANGE,
@@ -143,8 +124,8 @@ static enum err rows_of(struct call *c, const struct prev_in *prev, struct trade
     return found;
 }
 
-static enum err run(struct call *c, const struct trade *rows, size_t count, const struct tick_in *in,
-                    const char *prefix, int64_t last_us, struct materialized *m)
+static enum err apply_tick(struct call *c, const struct trade *rows, size_t count, const struct tick_in *in,
+                           const char *prefix, int64_t last_us, struct materialized *m)
 {
     struct tick tick;
     TRY(tick_body_build(c, &c->arena, in, prefix, &tick));
@@ -155,8 +136,7 @@ static enum err run(struct call *c, const struct trade *rows, size_t count, cons
 }
 
 /* A portfolio without a ledger: every position counts as opened at prev.tick_at. */
-static enum err rows_of_portfolio(struct call *c, const struct prev_in *prev, struct trade **rows,
-                                  size_t *count)
+static enum err read_portfolio(struct call *c, const struct prev_in *prev, struct trade **rows, size_t *count)
 {
     struct materialized m;
     if (prev->open.items)
@@ -165,7 +145,7 @@ static enum err rows_of_portfolio(struct call *c, const struct prev_in *prev, st
     if (!prev->tick_at)
         return problem_field(&c->problem, "prev.tick_at", FAULT_REQUIRED, "is required with prev.portfolio");
     const struct tick_in tick = { .tick_at = prev->tick_at, .portfolio = prev->portfolio };
-    TRY(run(c, NULL, 0, &tick, "prev.", MATERIALIZE_NO_TICK, &m));
+    TRY(apply_tick(c, NULL, 0, &tick, "prev.", MATERIALIZE_NO_TICK, &m));
     *rows = materialize_open_rows(&c->arena, &m, count);
     return OK;
 }
@@ -180,8 +160,8 @@ static enum err materialize_post(struct call *c)
     struct materialized m;
     if (!is_hash(in->lessons_hash))
         return bad_hash(c, "lessons_hash");
-    TRY((prev->portfolio ? rows_of_portfolio : rows_of)(c, prev, &rows, &count));
-    TRY(run(c, rows, count, in->next, "next.", time_of(prev->tick_at), &m));
+    TRY((prev->portfolio ? read_portfolio : read_open_rows)(c, prev, &rows, &count));
+    TRY(apply_tick(c, rows, count, in->next, "next.", time_of(prev->tick_at), &m));
     for (size_t i = 0; i < m.op_count; i++)
         if (m.ops[i].kind == TRADE_OPEN) {
             m.ops[i].trade.entry_regime_tag = tick_body_regime(&c->arena, in->next, m.ops[i].trade.symbol);

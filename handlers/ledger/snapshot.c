@@ -32,7 +32,7 @@ QUERY(snapshot_list, DECISION_SNAPSHOT_LIST, list_fields);
 QUERY(snapshot_list_of_deployment, DECISION_SNAPSHOT_LIST_OF_DEPLOYMENT, list_fields);
 
 /* Each of the two lists has an index in its order. */
-static enum err list(struct call *c)
+static enum err list_snapshots(struct call *c)
 {
     const struct snapshot_in *in = c->in;
     return query_reply(c, 200, in->deployment_id ? &snapshot_list_of_deployment : &snapshot_list, in);
@@ -41,7 +41,7 @@ static enum err list(struct call *c)
 #define IN(table) INPUT(table, struct snapshot_in)
 
 const struct route snapshot_routes[] = {
-    { GET, "/v1/decision_snapshots", list, IN(list_fields), .role = ROLE_READER, .waits = true },
+    { GET, "/v1/decision_snapshots", list_snapshots, IN(list_fields), .role = ROLE_READER, .waits = true },
     { GET, "/v1/decision_snapshots/{id}", .query = &snapshot_get, IN(get_fields), .role = ROLE_READER },
     END_ROUTES,
 };

@@ -69,7 +69,7 @@ struct apply {
     size_t done; /* entries stored and answered, even if the next one fails */
 };
 
-static enum err replay(struct apply *a, const struct ledger *l)
+static enum err replay_first(struct apply *a, const struct ledger *l)
 {
     struct buf response = { .arena = a->arena };
     TRY(ledger_replay(l, a->entries[0].in, &response, &a->progress->reflection_due));
@@ -108,7 +108,7 @@ static enum err apply_once(struct apply *a, struct ledger *l, bool *stored)
 }
 
 /* Applies entries to the current ledger, and retries while other runners change it. */
-static enum err apply(struct call *c, struct apply *a)
+static enum err apply_entries(struct call *c, struct apply *a)
 {
     for (int i = 0; i < TRIES_MAX; i++) {
         struct ledger l;
@@ -116,7 +116,7 @@ static enum err apply(struct call *c, struct apply *a)
         clear_problem(c);
         TRY(ledger_load(c, a->arena, a->deployment_id, a->entries[0].in->tick_at, &l));
         if (tick_us(a->entries[0].in) <= l.session.last_tick_us)
-            return replay(a, &l);
+            return replay_first(a, &l);
         enum err err = apply_once(a, &l, &stored);
         if (err != OK || stored)
             return err;
@@ -167,7 +167,7 @@ static enum err post_one(struct call *c, struct tick_in *in, struct buf *out, st
                        .count = 1,
                        .out = out,
                        .progress = progress };
-    return apply(c, &a);
+    return apply_entries(c, &a);
 }
 
 /* The response is built outside the reply: the transaction of the reflection stores the reply for the
@@ -260,7 +260,7 @@ static enum err apply_some(struct call *c, const char *deployment_id, struct bat
                        .out = &out,
                        .progress = p };
     call_yield(c);
-    *failed = apply(c, &a);
+    *failed = apply_entries(c, &a);
     *at += a.done;
     if (*failed != OK) {
         b->line = b->entries[*at].line;

@@ -60,13 +60,15 @@ static const struct field bars_fields[] = {
     END_FIELDS,
 };
 #define TICK(from, kind, member, ...) FIELD(from, kind, struct tick_in, member, __VA_ARGS__)
-#define TICK_BODY \
-    TICK(FROM_BODY, KIND_TIME, tick_at, .required = true), \
+#define TICK_AT TICK(FROM_BODY, KIND_TIME, tick_at, .required = true)
+/* What a snapshot stores of the body, in this order. */
+#define TICK_INPUT \
     TICK(FROM_BODY, KIND_OBJECT, portfolio, .required = true, SUB(portfolio_fields, struct portfolio_in)), \
     TICK(FROM_BODY, KIND_OBJECT, proposed_action, SUB(action_fields, struct action_in)), \
     TICK(FROM_BODY, KIND_OBJECT, engine, SUB(engine_fields, struct engine_in)), \
     TICK(FROM_BODY, KIND_MAP, marks, .min = 0, .max = MATERIALIZE_AMOUNTS_MAX, SUB(mark_fields, struct amount_in)), \
-    TICK(FROM_BODY, KIND_OBJECTS, fees, .min = 0, .max = MATERIALIZE_AMOUNTS_MAX, SUB(fee_fields, struct amount_in)), \
+    TICK(FROM_BODY, KIND_OBJECTS, fees, .min = 0, .max = MATERIALIZE_AMOUNTS_MAX, SUB(fee_fields, struct amount_in))
+#define TICK_BODY TICK_AT, TICK_INPUT, \
     TICK(FROM_BODY, KIND_MAP, bars, .min = 0, .max = BARS_SYMBOLS, SUB(bars_fields, struct bars_in)), \
     TICK(FROM_BODY, KIND_LINE, lessons_hash, .min = 1, .max = LESSONS_HASH_SIZE - 1)
 const struct field tick_fields[] = {
@@ -76,6 +78,7 @@ const struct field tick_fields[] = {
     END_FIELDS,
 };
 const struct field tick_body_fields[] = { TICK_BODY, END_FIELDS };
+static const struct field input_fields[] = { TICK_INPUT, END_FIELDS };
 /* clang-format on */
 
 /* ---- the numbers ---- */
@@ -87,7 +90,7 @@ struct reader {
     bool bad;
 };
 
-static void report(struct reader *r, enum fault fault, const char *field, const char *detail)
+static void report_fault(struct reader *r, enum fault fault, const char *field, const char *detail)
 {
     (void)problem_field(&r->c->problem, arena_fmt(r->arena, "%s%s", r->prefix, field), fault, "%s", detail);
     r->bad = true;
@@ -98,11 +101,11 @@ static const char too_large[] = "has more than 20 digits before the decimal poin
 static void report_member(struct reader *r, const char *list, size_t index, const char *member,
                           const char *detail)
 {
-    report(r, FAULT_OUT_OF_RANGE, arena_fmt(r->arena, "%s[%zu].%s", list, index, member), detail);
+    report_fault(r, FAULT_OUT_OF_RANGE, arena_fmt(r->arena, "%s[%zu].%s", list, index, member), detail);
 }
 
-static struct quantity number(struct reader *r, const char *lexeme, const char *list, size_t index,
-                              const char *member)
+static struct quantity read_number(struct reader *r, const char *lexeme, const char *list, size_t index,
+                                   const char *member)
 {
     struct quantity q = { 0 };
     if (lexeme && quantity_take(r->arena, lexeme, &q) == DECIMAL_TOO_LARGE)
@@ -116,7 +119,7 @@ static const char positions_name[] = "portfolio.positions";
 static struct quantity price_of(struct reader *r, const char *lexeme, struct quantity size, size_t i,
                                 const char *member)
 {
-    struct quantity price = number(r, lexeme, positions_name, i, member);
+    struct quantity price = read_number(r, lexeme, positions_name, i, member);
     if (price.given && decimal_sign(size.value) > 0 && decimal_sign(price.value) == 0)
         report_member(r, positions_name, i, member, "must be above 0 for a position that is held");
     return price;
@@ -124,15 +127,15 @@ static struct quantity price_of(struct reader *r, const char *lexeme, struct qua
 
 static struct position position_of(struct reader *r, const struct position_in *in, size_t i)
 {
-    const struct quantity size = number(r, in->size_base, positions_name, i, "size_base");
+    const struct quantity size = read_number(r, in->size_base, positions_name, i, "size_base");
     return (struct position){
         .symbol = in->symbol,
         .side = strcmp(in->side, trade_side_names[TRADE_LONG]) == 0 ? TRADE_LONG : TRADE_SHORT,
         .size_base = size,
         .mark_price = price_of(r, in->mark_price, size, i, "mark_price"),
-        .leverage = number(r, in->leverage, positions_name, i, "leverage"),
+        .leverage = read_number(r, in->leverage, positions_name, i, "leverage"),
         .entry_price = price_of(r, in->entry_price, size, i, "entry_price"),
-        .realized_pnl_usd = number(r, in->realized_pnl_usd, positions_name, i, "realized_pnl_usd"),
+        .realized_pnl_usd = read_number(r, in->realized_pnl_usd, positions_name, i, "realized_pnl_usd"),
     };
 }
 
@@ -149,8 +152,8 @@ static void check_duplicates(struct reader *r, const struct position *positions,
     qsort(symbols, count, sizeof *symbols, by_text);
     for (size_t i = 1; i < count; i++)
         if (strcmp(symbols[i], symbols[i - 1]) == 0)
-            report(r, FAULT_DUPLICATE_ITEM, positions_name,
-                   arena_fmt(r->arena, "has two positions of %s", symbols[i]));
+            report_fault(r, FAULT_DUPLICATE_ITEM, positions_name,
+                         arena_fmt(r->arena, "has two positions of %s", symbols[i]));
 }
 
 static void read_positions(struct reader *r, const struct objects *list, struct tick *tick)
@@ -169,7 +172,7 @@ static const struct symbol_amount *read_fees(struct reader *r, const struct obje
     struct symbol_amount *fees = arena_alloc(r->arena, (list->count + 1) * sizeof *fees);
     for (size_t i = 0; i < list->count; i++) {
         const struct amount_in *in = (const struct amount_in *)list->items + i;
-        fees[i] = (struct symbol_amount){ in->symbol, number(r, in->amount, "fees", i, "fees_usd") };
+        fees[i] = (struct symbol_amount){ in->symbol, read_number(r, in->amount, "fees", i, "fees_usd") };
     }
     return fees;
 }
@@ -182,8 +185,8 @@ static const struct symbol_amount *read_marks(struct reader *r, const struct obj
         marks[i].symbol = in->symbol;
         enum decimal_read read = quantity_take(r->arena, in->amount, &marks[i].amount);
         if (read == DECIMAL_TOO_LARGE || decimal_sign(marks[i].amount.value) == 0)
-            report(r, FAULT_OUT_OF_RANGE, arena_fmt(r->arena, "marks.%s", in->symbol),
-                   read == DECIMAL_TOO_LARGE ? too_large : "is zero when rounded to 18 decimal places");
+            report_fault(r, FAULT_OUT_OF_RANGE, arena_fmt(r->arena, "marks.%s", in->symbol),
+                         read == DECIMAL_TOO_LARGE ? too_large : "is zero when rounded to 18 decimal places");
     }
     return marks;
 }
@@ -217,13 +220,13 @@ enum err tick_body_build(struct call *c, struct arena *arena, const struct tick_
     (void)time_text_parse(in->tick_at, &tick->tick_us);
     (void)time_text_parse(c->now, &now_us);
     if (tick->tick_us > now_us + INSTANT_AHEAD_US)
-        report(&r, FAULT_IN_THE_FUTURE, "tick_at", INSTANT_AHEAD);
+        report_fault(&r, FAULT_IN_THE_FUTURE, "tick_at", INSTANT_AHEAD);
     struct quantity equity = { 0 };
     if (quantity_read(in->portfolio->equity_usd, &equity) == DECIMAL_TOO_LARGE)
-        report(&r, FAULT_OUT_OF_RANGE, "portfolio.equity_usd", too_large);
+        report_fault(&r, FAULT_OUT_OF_RANGE, "portfolio.equity_usd", too_large);
     if (in->lessons_hash && !is_lessons_hash(in->lessons_hash))
-        report(&r, FAULT_INVALID_CHARACTER, "lessons_hash",
-               "must be 16 lower-case hexadecimal digits, or none");
+        report_fault(&r, FAULT_INVALID_CHARACTER, "lessons_hash",
+                     "must be 16 lower-case hexadecimal digits, or none");
     read_positions(&r, &in->portfolio->positions, tick);
     tick->marks = read_marks(&r, &in->marks);
     tick->mark_count = in->marks.count;
@@ -267,11 +270,10 @@ enum err tick_body_problem(struct call *c, enum materialize_status status, const
 
 void tick_body_json(struct buf *out, const struct tick_in *in)
 {
-    static const char *const members[] = { "portfolio", "proposed_action", "engine", "marks", "fees" };
     buf_char(out, '{');
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        const char *json = field_param(tick_body_fields, in, members[i], out->arena);
-        buf_json_key(out, members[i]);
+    for (const struct field *f = input_fields; f->name; f++) {
+        const char *json = field_ref_value(&(struct field_ref){ .field = f }, in, out->arena);
+        buf_json_key(out, f->name);
         buf_text(out, json ? json : "null");
     }
     if (in->lessons_hash) {

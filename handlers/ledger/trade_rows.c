@@ -45,16 +45,17 @@ void trade_rows_fees_json(struct buf *out, const struct materialized *m)
 /* ---- reading ---- */
 
 /* The successor of each member in the previous row. Rows have the same member order, so this predicts the
- * next name. The first member of a row is the successor of TRADE_MEMBERS_MOST. */
+ * next name. The first member of a row is the successor of TRADE_MEMBERS_MAX. */
 struct order {
-    unsigned char next[TRADE_MEMBERS_MOST + 1];
+    unsigned char next[TRADE_MEMBERS_MAX + 1];
     uint64_t required; /* a bit for each member */
 };
 
-static bool take_value(struct json_reader *r, const struct trade_member *m, struct trade *out)
+static bool take_value(struct json_reader *r, const struct trade_member *m, struct arena *arena,
+                       struct trade *out)
 {
     const char *text = trade_members_is_number(m) ? reader_lexeme(r) : reader_text(r);
-    return text && trade_members_take(m, text, out);
+    return text && trade_members_take(m, text, arena, out);
 }
 
 static uint64_t required_members(void)
@@ -67,10 +68,10 @@ static uint64_t required_members(void)
 }
 
 /* Reads one object. Null and absent members keep the value of an empty trade. Unknown members are skipped. */
-static bool take_row(struct json_reader *r, struct order *order, struct trade *out)
+static bool take_row(struct json_reader *r, struct order *order, struct arena *arena, struct trade *out)
 {
     uint64_t seen = 0;
-    size_t last = TRADE_MEMBERS_MOST;
+    size_t last = TRADE_MEMBERS_MAX;
     *out = (struct trade){ 0 };
     if (!reader_object(r))
         return false;
@@ -87,7 +88,7 @@ static bool take_row(struct json_reader *r, struct order *order, struct trade *o
         last = at;
         if (reader_peek(r) == 'n')
             reader_skip(r);
-        else if (take_value(r, m, out))
+        else if (take_value(r, m, arena, out))
             seen |= UINT64_C(1) << at;
         else
             return false;
@@ -114,7 +115,7 @@ enum err trade_rows_read(struct arena *arena, const char *json, struct trade **r
             *rows = more;
             room *= 2;
         }
-        if (!take_row(&r, &order, &(*rows)[*count]))
+        if (!take_row(&r, &order, arena, &(*rows)[*count]))
             return ERR_INTERNAL;
         ++*count;
     }

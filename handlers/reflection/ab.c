@@ -1,24 +1,22 @@
 /* Reports whether the lessons of a skill help: compares its trades by the lessons text at entry. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/ab/ab_report.h"
 #include "core/base/time_text.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/job.h"
 #include "handlers/kit/row.h"
 #include "handlers/reflection/reflection.h"
 #include "handlers/routes.h"
 #include "server/config.h"
 #include "server/dispatch/query.h"
-#include "server/worker.h"
 
 enum {
     TEXTS_MAX = 2000,     /* newest notes whose text is tried with suppressed slots */
     TRADES_A_PAGE = 2000, /* takes one to two milliseconds of the loop */
     NOTES_A_PAGE = 2000,
     TEXTS_A_PAGE = 200,
-    TURN_US = 1000,
 };
 
 struct ab_in {
@@ -56,53 +54,36 @@ QUERY(ab_trades, AB_TRADES, ab_fields, READS(trade));
 QUERY(ab_notes, AB_NOTES, ab_fields, READS(note));
 QUERY(ab_texts, AB_TEXTS, ab_fields, READS(note_text));
 
-/* ---- the worker job ---- */
-
-struct ab_job {
-    struct worker_job job;
+/* A report under construction. The job is done in steps while rows are added to the report. */
+struct ab_build {
+    struct call *c;
+    struct ab_in in; /* of the request, plus computed query parameters */
+    struct job *job;
     struct ab_report *report;
 };
 
-static bool job_step(struct worker_job *job)
+static bool report_step(void *report)
 {
-    return ab_report_step(((struct ab_job *)job)->report);
+    return ab_report_step(report);
 }
 
-static void job_release(struct worker_job *job)
+static void report_release(void *report)
 {
-    ab_report_release(((struct ab_job *)job)->report);
-    free(job);
+    ab_report_release(report);
 }
 
-static struct ab_job *job_new(const struct ab_in *in)
+static struct ab_build build_open(struct call *c, struct arena *arena)
 {
-    struct ab_job *job = calloc(1, sizeof *job);
-    if (!job)
-        abort();
-    job->job = (struct worker_job){ .step = job_step, .release = job_release, .turn_us = TURN_US };
+    struct ab_build m = { .c = c, .in = *(const struct ab_in *)c->in };
     char as_of[TIME_TEXT_SIZE];
     int64_t us = 0;
-    (void)time_text_parse(in->as_of, &us); /* checked by the field table */
+    (void)time_text_parse(m.in.as_of, &us); /* checked by the field table */
     time_text_short(us, as_of);
-    job->report = ab_report_open(in->skill_id, strcmp(in->as_of, LATEST) == 0 ? NULL : as_of);
-    return job;
-}
-
-/* A report under construction. */
-struct ab_build {
-    struct call *c;
-    struct ab_in in;    /* of the request, plus computed query parameters */
-    struct ab_job *job; /* NULL: the worker still owns it, because the call timed out */
-};
-
-/* Runs the pending steps on the worker. */
-static enum err work(struct ab_build *m)
-{
-    struct ab_job *job = m->job;
-    m->job = NULL;
-    TRY(worker_run(&m->c->task, &job->job));
-    m->job = job;
-    return OK;
+    m.report = ab_report_open(m.in.skill_id, strcmp(m.in.as_of, LATEST) == 0 ? NULL : as_of);
+    m.job = job_open(arena, report_step);
+    m.job->work = m.report;
+    arena_on_release(m.job->arena, report_release, m.report);
+    return m;
 }
 
 /* ---- rows ---- */
@@ -110,7 +91,7 @@ static enum err work(struct ab_build *m)
 static enum err check_count(struct ab_build *m)
 {
     const int64_t most = m->c->loop->config->max_compared_trades;
-    if ((int64_t)ab_report_trades(m->job->report) <= most)
+    if ((int64_t)ab_report_trades(m->report) <= most)
         return OK;
     return problem_field(&m->c->problem, "since", FAULT_TOO_MANY,
                          "there are more than %lld trades: ask for a shorter period, one version or one "
@@ -160,7 +141,7 @@ static enum err take_trades(struct ab_build *m, const struct rows *r, int count)
             .realized_usd = row_double(r, row, &trade.realized_pnl_usd, NAN),
             .entry_us = row_int(r, row, &trade.entry_us, 0),
         };
-        ab_report_trade(m->job->report, &t);
+        ab_report_trade(m->report, &t);
     }
     return OK;
 }
@@ -171,7 +152,7 @@ static enum err take_notes(struct ab_build *m, const struct rows *r, int count)
         const struct ab_note n = { .hash = rows_text(r, row, &note.content_hash),
                                    .id = rows_text(r, row, &note.id),
                                    .suppressed = slot_set_listed(rows_text(r, row, &note.suppressed)) };
-        ab_report_note(m->job->report, &n);
+        ab_report_note(m->report, &n);
     }
     return OK;
 }
@@ -183,9 +164,9 @@ static enum err take_texts(struct ab_build *m, const struct rows *r, int count)
                                    .id = rows_text(r, row, &note_text.id),
                                    .suppressed = slot_set_listed(rows_text(r, row, &note_text.suppressed)),
                                    .text = rows_text(r, row, &note_text.lessons_text) };
-        ab_report_text(m->job->report, &n);
+        ab_report_text(m->report, &n);
     }
-    return work(m);
+    return job_run(m->c, m->job);
 }
 
 /* The trades of all versions, or of the requested one. */
@@ -199,55 +180,51 @@ static enum err read_trades(struct ab_build *m)
         if (row_bool(r, row, &ver._traded) && (!only || strcmp(only, m->in.version) == 0))
             TRY(read_all(m, &ab_trades, TRADES_A_PAGE, take_trades));
     }
-    return work(m);
+    return job_run(m->c, m->job);
 }
 
 static enum err read_notes(struct ab_build *m)
 {
-    if (!ab_report_unexplained(m->job->report))
+    if (!ab_report_unexplained(m->report))
         return OK;
     m->in.hashes.items = arena_alloc(&m->c->arena, AB_REVISIONS_MAX * sizeof *m->in.hashes.items);
-    m->in.hashes.count = ab_report_hashes(m->job->report, m->in.hashes.items);
+    m->in.hashes.count = ab_report_hashes(m->report, m->in.hashes.items);
     m->in.texts_most = TEXTS_MAX;
     TRY(read_all(m, &ab_notes, NOTES_A_PAGE, take_notes));
-    if (!ab_report_unexplained(m->job->report))
+    if (!ab_report_unexplained(m->report))
         return OK;
     return read_all(m, &ab_texts, TEXTS_A_PAGE, take_texts);
 }
 
-static enum err compute(struct ab_build *m)
+static enum err compute_report(struct ab_build *m)
 {
-    ab_report_compute(m->job->report);
-    TRY(work(m));
-    const struct buf *json = ab_report_json(m->job->report);
+    ab_report_compute(m->report);
+    TRY(job_run(m->c, m->job));
+    const struct buf *json = ab_report_json(m->report);
     buf_add(call_reply_json(m->c, 200), json->data, json->len);
     return OK;
 }
 
-static enum err report(struct call *c)
+static enum err build_report(struct call *c)
 {
-    struct ab_build m = { .c = c, .in = *(const struct ab_in *)c->in, .job = job_new(c->in) };
+    struct arena arena = { 0 };
+    struct ab_build m = build_open(c, &arena);
     enum err err = read_trades(&m);
     if (err == OK)
         err = read_notes(&m);
     if (err == OK)
-        err = compute(&m);
-    if (m.job)
-        job_release(&m.job->job);
+        err = compute_report(&m);
+    arena_release(&arena);
     return err;
 }
 
-/* A report takes tens of megabytes, so only a few run at a time. */
-static enum err ab(struct call *c)
+static enum err ab_get(struct call *c)
 {
-    TRY(worker_enter(&c->task));
-    enum err err = report(c);
-    worker_leave(c->loop);
-    return err;
+    return job_limited(c, build_report);
 }
 
 const struct route ab_routes[] = {
-    { GET, "/v1/skills/{skill_id}/ab", ab, INPUT(ab_fields, struct ab_in), .role = ROLE_READER,
+    { GET, "/v1/skills/{skill_id}/ab", ab_get, INPUT(ab_fields, struct ab_in), .role = ROLE_READER,
       .waits = true },
     END_ROUTES,
 };

@@ -66,7 +66,7 @@ static void put_suppressed(struct buf *out, slot_set slots)
     buf_char(out, ']');
 }
 
-static enum err render(struct call *c, const struct rows *r)
+static enum err render_segment(struct call *c, const struct rows *r)
 {
     const struct segment_in *in = c->in;
     const bool enabled = row_bool(r, 0, &row.memory_enabled);
@@ -89,14 +89,14 @@ static enum err render(struct call *c, const struct rows *r)
     return OK;
 }
 
-static enum err check(struct call *c)
+static enum err check_suppress(struct call *c)
 {
     const struct segment_in *in = c->in;
     return reflection_check_slots(c, "suppress", &in->suppress);
 }
 
 const struct route lessons_segment_routes[] = {
-    { GET, "/v1/deployments/{id}/lessons_segment", .prepare = check, .query = &lessons_segment,
-      .render = render, INPUT(segment_fields, struct segment_in), .role = ROLE_READER },
+    { GET, "/v1/deployments/{id}/lessons_segment", .prepare = check_suppress, .query = &lessons_segment,
+      .render = render_segment, INPUT(segment_fields, struct segment_in), .role = ROLE_READER },
     END_ROUTES,
 };

@@ -33,7 +33,6 @@ static const struct field list_fields[] = {
     R(FROM_QUERY, KIND_CHOICE, outcome, .choices = outcomes),
     FIELD_AS_OF(struct reflect_in),
     FIELD_PAGE(struct reflect_in),
-    { .name = "only_outcome", .from = COMPUTED, .kind = KIND_LINE, .offset = offsetof(struct reflect_in, outcome) },
     END_FIELDS,
 };
 /* clang-format on */
@@ -107,7 +106,7 @@ static enum err read_state(struct call *c, struct reflection *r)
     return OK;
 }
 
-static struct cadence_skip decide(struct call *c, const struct reflection *r, bool forced)
+static struct cadence_skip decide_skip(struct call *c, const struct reflection *r, bool forced)
 {
     return cadence_decide_request(&c->arena, &r->state.cadence, r->state.any_closed, forced);
 }
@@ -127,7 +126,7 @@ static enum err store_skip(struct call *c, struct reflection *r, struct cadence_
 static enum err reflect_claimed(struct call *c, struct reflection *r, bool forced)
 {
     TRY(read_state(c, r));
-    struct cadence_skip skip = decide(c, r, forced);
+    struct cadence_skip skip = decide_skip(c, r, forced);
     if (skip.reason)
         return store_skip(c, r, skip);
     TRY(reflection_ask(c, r));
@@ -155,12 +154,12 @@ static void put_dry(struct call *c, struct reflection *r, struct cadence_skip sk
     buf_fmt(out, "%zu}}", r->prompt.tokens);
 }
 
-static enum err run(struct call *c, struct reflection *r, const struct reflection_ask *ask)
+static enum err attempt(struct call *c, struct reflection *r, const struct reflection_ask *ask)
 {
     TRY(read_state(c, r));
-    const struct cadence_skip skip = decide(c, r, ask->force);
+    const struct cadence_skip skip = decide_skip(c, r, ask->force);
     if (ask->dry_run) {
-        const bool due = !decide(c, r, false).reason;
+        const bool due = !decide_skip(c, r, false).reason;
         TRY(reflection_prompt(c, r));
         put_dry(c, r, skip, due);
         return OK;
@@ -184,10 +183,12 @@ enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct
         .suppressed = reflection_slot_names(&c->arena, ask->suppressed),
         .slots = ask->suppressed,
         .max_trades = ask->max_trades,
+        .shown_trades = REFLECT_SHOWN_MAX,
+        .reason_chars = REFLECT_REASON_READ,
         .out = out,
         .start = out->len,
     };
-    enum err err = run(c, &r, ask);
+    enum err err = attempt(c, &r, ask);
     arena_release(&r.state.arena);
     return err;
 }
@@ -195,7 +196,7 @@ enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct
 /* ---- requests ---- */
 
 /* The transaction that stores the outcome also stores the response, so the reply must exist before it. */
-static enum err reflect(struct call *c)
+static enum err reflect_post(struct call *c)
 {
     const struct reflect_in *in = c->in;
     enum err names = reflection_check_slots(c, "suppress", &in->suppress),
@@ -213,7 +214,7 @@ static enum err reflect(struct call *c)
     return reflection_run(c, &ask, call_reply_json(c, 200));
 }
 
-static enum err list(struct call *c)
+static enum err list_reflections(struct call *c)
 {
     const struct reflect_in *in = c->in;
     return query_reply(c, 200, in->deployment_id ? &reflection_list_of_deployment : &reflection_list, in);
@@ -222,8 +223,8 @@ static enum err list(struct call *c)
 #define IN(table) INPUT(table, struct reflect_in)
 
 const struct route reflection_routes[] = {
-    { POST, "/v1/deployments/{id}/reflect", reflect, IN(reflect_fields), .role = ROLE_AGENT, .waits = true,
-      .models = true },
-    { GET, "/v1/reflections", list, IN(list_fields), .role = ROLE_READER, .waits = true },
+    { POST, "/v1/deployments/{id}/reflect", reflect_post, IN(reflect_fields), .role = ROLE_AGENT,
+      .waits = true, .models = true },
+    { GET, "/v1/reflections", list_reflections, IN(list_fields), .role = ROLE_READER, .waits = true },
     END_ROUTES,
 };

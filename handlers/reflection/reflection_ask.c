@@ -1,5 +1,4 @@
 /* The lessons of a reflection: written by a model or the built-in reflector, then checked. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/line_text.h"
@@ -7,15 +6,15 @@
 #include "core/base/time_text.h"
 #include "core/base/utf8.h"
 #include "core/reflect/lessons_hash.h"
+#include "handlers/kit/job.h"
 #include "handlers/kit/row.h"
 #include "handlers/reflection/reflection_internal.h"
 #include "server/config.h"
 #include "server/dispatch/query.h"
 #include "server/log.h"
 #include "server/remote/llm.h"
-#include "server/worker.h"
 
-enum { DETAIL_BYTES = 900, MODEL_CHARS = 100, LOGGED_CHARS = 300, BUILTIN_TURN_US = 1000 };
+enum { DETAIL_BYTES = 900, MODEL_CHARS = 100, LOGGED_CHARS = 300 };
 static const char builtin_name[] = "builtin";
 
 /* ---- the trades ---- */
@@ -112,65 +111,61 @@ static enum err with_trades(struct call *c, struct reflection *r, take_fn *take)
 
 /* ---- the built-in reflector ---- */
 
-/* Runs on the worker because it is CPU-bound. It owns its input because it may outlive the call. */
+/* The built-in reflector under way, in the arena of its job. */
 struct builtin {
-    struct worker_job job;
-    struct arena arena;
     struct reflect_trade *trades;
     size_t count;
     struct buf note;
     struct reflecting *reflecting;
 };
 
-static bool builtin_step(struct worker_job *job)
+static bool builtin_step(void *work)
 {
-    struct builtin *b = (struct builtin *)job; /* its first member */
+    struct builtin *b = work;
     if (!b->reflecting)
         b->reflecting = reflect_begin(&b->note, b->trades, b->count);
     return reflect_step(b->reflecting);
 }
 
-static void builtin_release(struct worker_job *job)
-{
-    struct builtin *b = (struct builtin *)job;
-    arena_release(&b->arena);
-    free(b);
-}
-
+/* Copies the trades into the job. */
 static void builtin_take(struct call *c, struct arena *arena, struct reflection *r,
                          const struct reflect_facts *f)
 {
     (void)c, (void)arena;
-    struct builtin *b = calloc(1, sizeof *b);
-    if (!b)
-        abort();
-    b->job.step = builtin_step;
-    b->job.release = builtin_release;
-    b->job.turn_us = BUILTIN_TURN_US;
-    b->note.arena = &b->arena;
+    struct arena *own = r->job->arena;
+    struct builtin *b = r->job->work;
     b->count = f->count;
-    b->trades = arena_alloc(&b->arena, (f->count + 1) * sizeof *b->trades);
+    b->trades = arena_alloc(own, (f->count + 1) * sizeof *b->trades);
     for (size_t i = 0; i < f->count; i++) {
         struct reflect_trade *t = &b->trades[i];
         *t = f->trades[i];
-        t->symbol = arena_text(&b->arena, t->symbol);
-        t->side = arena_text(&b->arena, t->side);
-        t->regime = t->regime ? arena_text(&b->arena, t->regime) : NULL;
+        t->symbol = arena_text(own, t->symbol);
+        t->side = arena_text(own, t->side);
+        t->regime = t->regime ? arena_text(own, t->regime) : NULL;
         t->entry_reason = t->exit_reason = NULL; /* only the numbers count */
     }
-    r->builtin = b;
+}
+
+static enum err run_builtin(struct call *c, struct reflection *r, const char **text)
+{
+    struct builtin *b = r->job->work = arena_zero(r->job->arena, sizeof *b);
+    b->note.arena = r->job->arena;
+    TRY(with_trades(c, r, builtin_take));
+    TRY(job_run(c, r->job));
+    *text = arena_text(&c->arena, buf_string(&b->note));
+    return OK;
 }
 
 static enum err ask_builtin(struct call *c, struct reflection *r, const char **text)
 {
+    struct arena arena = { 0 };
     r->model_used = builtin_name;
     r->cost_usd = "0";
-    TRY(with_trades(c, r, builtin_take));
-    struct builtin *b = r->builtin;
-    TRY(worker_run(&c->task, &b->job));
-    *text = arena_text(&c->arena, buf_string(&b->note));
-    builtin_release(&b->job);
-    return OK;
+    r->job = job_open(&arena, builtin_step);
+    enum err err = run_builtin(c, r, text);
+    arena_release(&arena);
+    r->job = NULL;
+    return err;
 }
 
 /* ---- the model ---- */

@@ -6,7 +6,7 @@
 #include "core/reflect/reflect_prompt.h"
 #include "handlers/reflection/reflection.h"
 
-struct builtin; /* reflection_ask.c */
+struct job; /* handlers/kit/job.h */
 
 /* The state of the deployment, read by the query reflection_state. */
 struct reflection_state {
@@ -17,18 +17,18 @@ struct reflection_state {
 };
 
 struct reflection {
-    const char *id, *as_of,
-        *forced; /* of the deployment; as_of is NULL until the state is read, unless given */
+    const char *id, *as_of; /* of the deployment; as_of is NULL until the state is read, unless given */
+    const char *forced;
     struct texts suppressed;
-    slot_set slots; /* the same as a set */
-    int64_t max_trades;
+    slot_set slots;                                 /* the same as a set */
+    int64_t max_trades, shown_trades, reason_chars; /* how much is read of the trades */
 
     struct reflection_state state;
     const char *active_note_id, *own_model;
     const char **avoid;
     size_t avoid_count;
     struct reflect_prompt prompt; /* for a model, or */
-    struct builtin *builtin;      /* the built-in reflector */
+    struct job *job;              /* the built-in reflector */
     const char *claim;            /* NULL: none */
     int64_t claim_ms;
 

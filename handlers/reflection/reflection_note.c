@@ -64,13 +64,13 @@ static void put_with_diff(struct buf *out, const struct rows *r, int row)
     buf_char(out, '}');
 }
 
-static enum err render(struct call *c, const struct rows *r)
+static enum err render_note(struct call *c, const struct rows *r)
 {
     put_with_diff(call_reply_json(c, 200), r, 0);
     return OK;
 }
 
-static enum err list(struct call *c)
+static enum err list_notes(struct call *c)
 {
     const struct note_in *in = c->in;
     const struct query *q = in->deployment_id             ? &note_list_of_deployment
@@ -116,7 +116,7 @@ static enum err promote_tx(struct call *c, void *arg)
     return reply_note(c, 201, rows_text(r, 0, &promoted.id));
 }
 
-static enum err promote(struct call *c)
+static enum err promote_note(struct call *c)
 {
     const struct note_in *in = c->in;
     TRY(instant_check(c, "at", in->at));
@@ -126,10 +126,10 @@ static enum err promote(struct call *c)
 #define IN(table) INPUT(table, struct note_in)
 
 const struct route reflection_note_routes[] = {
-    { GET, "/v1/reflection_notes", list, IN(list_fields), .role = ROLE_READER, .waits = true },
-    { GET, "/v1/reflection_notes/{id}", .query = &note_get, .render = render, IN(get_fields),
+    { GET, "/v1/reflection_notes", list_notes, IN(list_fields), .role = ROLE_READER, .waits = true },
+    { GET, "/v1/reflection_notes/{id}", .query = &note_get, .render = render_note, IN(get_fields),
       .role = ROLE_READER },
-    { POST, "/v1/reflection_notes/{id}/promote", promote, IN(promote_fields), .role = ROLE_AGENT,
+    { POST, "/v1/reflection_notes/{id}/promote", promote_note, IN(promote_fields), .role = ROLE_AGENT,
       .waits = true },
     END_ROUTES,
 };

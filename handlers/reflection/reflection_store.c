@@ -4,7 +4,6 @@
 #include "handlers/reflection/reflection_internal.h"
 #include "server/dispatch/query.h"
 #include "server/id.h"
-#include "server/loop.h"
 #include "server/metrics.h"
 
 enum { CLAIM_GRACE_MS = 5000 };
@@ -13,6 +12,7 @@ enum { CLAIM_GRACE_MS = 5000 };
 #define P(kind, member) FIELD(COMPUTED, kind, struct reflection, member)
 const struct field reflection_params[] = {
     P(KIND_UUID, id), P(KIND_TIME, as_of), P(KIND_BOOL, forced), P(KIND_TEXTS, suppressed), P(KIND_INT, max_trades),
+    P(KIND_INT, shown_trades), P(KIND_INT, reason_chars),
     P(KIND_UUID, claim), P(KIND_INT, claim_ms), P(KIND_UUID, reflection_id), P(KIND_LINE, outcome), P(KIND_LINE, reason),
     P(KIND_TEXT, detail), P(KIND_UUID, note_id), P(KIND_TIME, window_start), P(KIND_TIME, window_end), P(KIND_TEXT, lessons_text),
     P(KIND_LINE, content_hash), P(KIND_LINE, model_used), P(KIND_NUMBER, cost_usd), P(KIND_INT, trades_considered),
@@ -100,7 +100,7 @@ static void put_response(struct reflection *r, const struct rows *note)
 /* ---- the transaction ---- */
 
 /* The claim is lost if the attempt outlasts it, or if the database connection that made it is lost. */
-static enum err settle(struct call *c, const struct reflection *r)
+static enum err settle_claim(struct call *c, const struct reflection *r)
 {
     struct rows *found;
     TRY(query_one(c, &reflection_settle, r, NULL, &found));
@@ -112,7 +112,7 @@ static enum err settle(struct call *c, const struct reflection *r)
     return OK;
 }
 
-static enum err add(struct call *c, const struct reflection *r)
+static enum err add_record(struct call *c, const struct reflection *r)
 {
     struct rows *added;
     return query_one(c, &reflection_add, r, NULL, &added);
@@ -122,9 +122,9 @@ static enum err store_note(struct call *c, void *arg)
 {
     struct reflection *r = arg;
     struct rows *note;
-    TRY(settle(c, r));
+    TRY(settle_claim(c, r));
     TRY(query_one(c, &note_write, r, NULL, &note));
-    TRY(add(c, r));
+    TRY(add_record(c, r));
     put_response(r, note);
     return OK;
 }
@@ -134,7 +134,7 @@ static enum err store_outcome(struct call *c, void *arg)
     struct reflection *r = arg;
     if (r->claim)
         TRY(query_run(c, &claim_release, r));
-    TRY(add(c, r));
+    TRY(add_record(c, r));
     put_response(r, NULL);
     return OK;
 }

@@ -2,7 +2,6 @@
 #include "core/base/buf.h"
 #include "handlers/research/research.h"
 #include "server/config.h"
-#include "server/loop.h"
 
 enum { FAULTS_NAMED = 10 };
 

@@ -5,6 +5,7 @@
 #include "handlers/kit/fields.h"
 #include "server/dispatch/query.h"
 #include "tests/db/database.h"
+#include "tests/server/stderr.h"
 
 static PGconn *pg;
 static struct arena arena;
@@ -16,6 +17,19 @@ static void setup(void)
     pg = database_migrated("queries");
     snprintf(words, sizeof words, "dbname=%s", PQdb(pg));
     ck_assert(describe_statements(database_url(words), &arena, &described));
+}
+
+/* Describes the statements again, after a change of the schema. */
+static void rejected_after(const char *sql, const char *what)
+{
+    char words[128];
+    PQclear(database_query(pg, sql));
+    snprintf(words, sizeof words, "dbname=%s", PQdb(pg));
+    stderr_begin();
+    bool good = describe_statements(database_url(words), &arena, &described);
+    const char *said = stderr_end();
+    ck_assert_msg(!good, "%s was taken", sql);
+    ck_assert_msg(strstr(said, what), "%s", said);
 }
 
 static void teardown(void)
@@ -102,6 +116,15 @@ START_TEST(the_text_of_a_404_names_fields_of_its_table)
 }
 END_TEST
 
+START_TEST(a_column_missing_from_new_rows_of_a_tick_stops_the_start)
+{
+    rejected_after("alter table daybook.trade_history add column venue text",
+                   "new_trade does not fit trade_history");
+    rejected_after("alter table daybook.decision_snapshots add column venue text",
+                   "new_snapshot does not fit decision_snapshots");
+}
+END_TEST
+
 static void route_refused(const struct route *r, const char *what)
 {
     const char *why = query_check_route(r, &arena);
@@ -169,6 +192,7 @@ int main(void)
         &an_unknown_column_is_rejected,
         &a_list_with_a_cursor_needs_cursor_columns,
         &the_text_of_a_404_names_fields_of_its_table,
+        &a_column_missing_from_new_rows_of_a_tick_stops_the_start,
         &a_route_of_one_object_needs_the_text_of_its_404,
         &a_slow_statement_needs_a_route_that_waits,
         &a_route_has_one_handler_that_may_run_queries,

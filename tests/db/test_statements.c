@@ -49,7 +49,7 @@ enum {
     "\"fees_usd\":0.2,\"mfe_usd\":6,\"mae_usd\":-3,\"size_base\":0.02,\"average_entry_price\":3380," \
     "\"realized_so_far_usd\":0,\"mark_price\":3400,\"last_tick_at\":\"2026-01-03T00:00:00Z\"}]"
 #define TICK_CHANGED "[{\"id\":\"@3\",\"status\":\"open\"," TICK_NUMBERS
-#define TICK_BEGUN                                                                                           \
+#define TICK_OPENED                                                                                          \
     "[{\"id\":\"@8\",\"symbol\":\"DOGE\",\"side\":\"long\",\"status\":\"open\",\"entry_tick_at\":\"2026-01-" \
     "03T00:"                                                                                                 \
     "00:00Z\",\"entry_price\":1,\"entry_size_usd\":1,\"situation\":\"DOGE long\"," TICK_NUMBERS
@@ -183,7 +183,8 @@ static const struct given {
     { "scope", 0, NULL, "skill" },
     { "promoted_at", 0, "2026-03-01", "2026-03-01" },
     { "reflection", 0, "{\"cadence\":\"daily\"}", NULL },
-    /* a tick of the first deployment, which has five: one more snapshot, the open trade changed, one begun */
+    /* a tick of the first deployment, which has five: one more snapshot, the open trade changed, one opened
+     */
     { "tick_at", 0, "2026-01-02T12:00:00Z", "2026-01-02T12:00:00Z" },
     { "snapshot_id", 0, "@9", "@9" },
     { "expected", 0, "5", "5" },
@@ -195,9 +196,11 @@ static const struct given {
     { "realized_today_usd", 0, "0", "0" },
     { "snapshots", 0, TICK_SNAPSHOT, TICK_SNAPSHOT },
     { "changed", 0, TICK_CHANGED, TICK_CHANGED },
-    { "begun", 0, TICK_BEGUN, TICK_BEGUN },
+    { "opened", 0, TICK_OPENED, TICK_OPENED },
     /* a reflection on the first deployment that made a note */
     { "max_trades", 0, "1000", "10" },
+    { "shown_trades", 0, "60", "1" },
+    { "reason_chars", 0, "400", "400" },
     { "reflection_id", 0, "0190cccc-cccc-7ccc-8ccc-cccccccccccd", "0190cccc-cccc-7ccc-8ccc-cccccccccccd" },
     { "note_id", 0, "0190cccc-cccc-7ccc-8ccc-ccccccccccce", "0190cccc-cccc-7ccc-8ccc-ccccccccccce" },
     { "detail", 0, NULL, NULL },
@@ -211,7 +214,6 @@ static const struct given {
     { "model_used", 0, "builtin", "builtin" },
     { "input_tokens", 0, "0", "0" },
     { "output_tokens", 0, "0", "0" },
-    { "only_outcome", 0, "skipped", NULL },
     { "content_type", 0, "application/json", "application/json" },
     { "location", 0, "/v1/nowhere", NULL },
     { "body", 0, "{}", "{}" },

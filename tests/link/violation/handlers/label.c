@@ -1,0 +1,3 @@
+#include "db/conn.h"
+#include "server/http/exchange.h"
+#include "server/dispatch/query.h"

@@ -1,0 +1,2 @@
+#include "server/worker.h"
+#include "server/json/field.h"
