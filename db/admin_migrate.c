@@ -253,12 +253,26 @@ static bool read_has_keys(PGconn *pg, bool *has_keys)
     return r != NULL;
 }
 
-bool admin_migrate(const char *database_url, bool *has_keys)
+static bool migrate(PGconn *pg, bool *has_keys)
 {
     int applied = 0;
+    return read_applied(pg, &applied) && (applied == migrations_count || apply_missing(pg)) &&
+           (!has_keys || read_has_keys(pg, has_keys));
+}
+
+bool admin_migrate(const char *database_url, bool *has_keys)
+{
     PGconn *pg = admin_connect(database_url);
-    bool ok = pg && read_applied(pg, &applied) && (applied == migrations_count || apply_missing(pg)) &&
-              (!has_keys || read_has_keys(pg, has_keys));
+    bool ok = pg && migrate(pg, has_keys);
+    PQfinish(pg);
+    return ok;
+}
+
+bool admin_migrate_and_describe(const char *database_url, bool *has_keys, struct arena *arena,
+                                const struct described **described)
+{
+    PGconn *pg = admin_connect(database_url);
+    bool ok = pg && migrate(pg, has_keys) && admin_describe(pg, arena, described);
     PQfinish(pg);
     return ok;
 }

@@ -1,8 +1,6 @@
 /* Asks PostgreSQL for the result columns of every statement. */
 #include "db/describe.h"
 
-#include <stdlib.h>
-
 #include "db/admin_internal.h"
 #include "db/statement.h"
 #include "server/log.h"
@@ -47,16 +45,14 @@ static bool check_row_functions(PGconn *pg)
            admin_run(pg, "new_trade does not fit trade_history", "select new_trade('', null, '', '')");
 }
 
-bool describe_statements(const char *database_url, struct arena *arena, const struct described **described)
+bool admin_describe(PGconn *pg, struct arena *arena, const struct described **described)
 {
     struct described *all = arena_zero(arena, (size_t)(statements_count + 1) * sizeof *all);
-    PGconn *pg = admin_connect(database_url);
-    bool ok = pg && admin_run(pg, "cannot set the schema", "set search_path = daybook, public") &&
+    bool ok = admin_run(pg, "cannot set the schema", "set search_path = daybook, public") &&
               check_row_functions(pg) &&
               (send_all(pg) || log_failure("cannot check the statements: %s", PQerrorMessage(pg)));
     for (int i = 0; ok && i < statements_count; i++)
         ok = take_one(pg, statements[i], arena, NULL) && take_one(pg, statements[i], arena, &all[i]);
-    PQfinish(pg);
     *described = all;
     return ok;
 }

@@ -148,6 +148,20 @@ static void block_signals_as_init(void)
         sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* Applies the missing migrations, and checks the queries against the result. */
+static bool prepare_database(const char *url, bool *has_keys)
+{
+    struct arena arena = { 0 };
+    const struct described *described;
+    const int64_t begin = loop_wall_us();
+    bool ok = admin_migrate_and_describe(url, has_keys, &arena, &described) && query_check_all(described);
+    arena_release(&arena);
+    if (ok)
+        log_event(LOG_DEBUG, "queries_checked", "queries=%d us=%lld", query_count(),
+                  (long long)(loop_wall_us() - begin));
+    return ok;
+}
+
 static enum exit_code command_serve(const struct config *config, struct words *words)
 {
     enum exit_code bad = expect_no_more_words("serve", words);
@@ -163,7 +177,7 @@ static enum exit_code command_serve(const struct config *config, struct words *w
     if (!url[0] && !embedded_pg_start(config->data, connections_needed(config), &url))
         return EXIT_FAILED;
     int code = EXIT_FAILED;
-    if (admin_migrate(url, &has_keys) && query_check_start(url))
+    if (prepare_database(url, &has_keys))
         code = serve(config, url, has_keys);
     embedded_pg_stop();
     return code == 0 ? EXIT_OK : EXIT_FAILED;

@@ -88,8 +88,6 @@ enum err query_run_route(struct call *c) must_check;
  * Also makes the plans. Prints each mistake on stderr with file and name. `described` is indexed like the
  * statements. */
 bool query_check_all(const struct described *described);
-/* The same with the descriptions from that database. */
-bool query_check_start(const char *database_url);
 /* Parts of query_check_all, for tests. Return NULL or a message in `arena`. */
 const char *query_check(const struct query *q, const struct described *described, struct arena *arena);
 const char *query_check_route(const struct route *r, struct arena *arena);

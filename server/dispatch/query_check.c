@@ -186,16 +186,3 @@ bool query_check_all(const struct described *described)
     arena_release(&arena);
     return wrong == 0;
 }
-
-bool query_check_start(const char *database_url)
-{
-    struct arena arena = { 0 };
-    const struct described *described;
-    const int64_t begin = loop_wall_us();
-    bool ok = describe_statements(database_url, &arena, &described) && query_check_all(described);
-    arena_release(&arena);
-    if (ok)
-        log_event(LOG_DEBUG, "queries_checked", "queries=%d us=%lld", query_count(),
-                  (long long)(loop_wall_us() - begin));
-    return ok;
-}
