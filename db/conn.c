@@ -1,6 +1,7 @@
 /* One pipelined connection to PostgreSQL: connecting, losing the connection, reconnecting. */
 #include "db/conn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -32,6 +33,15 @@ void conn_init(struct conn *c, struct db *db, enum lane lane)
     c->watch.ready = conn_ready;
     c->timer.fire = conn_timer;
     c->prepared = calloc((size_t)statements_count, sizeof *c->prepared);
+}
+
+/* The only function that changes the state. A connection may be lost in any state; it becomes ready only
+ * after connecting. */
+static void set_state(struct conn *c, enum conn_state state)
+{
+    assert(state == CONN_DOWN || (state == CONN_CONNECTING && c->state == CONN_DOWN) ||
+           (state == CONN_READY && c->state == CONN_CONNECTING));
+    c->state = state;
 }
 
 /* ---- losing the connection ---- */
@@ -79,7 +89,7 @@ static void conn_drop(struct conn *c, int64_t retry_us)
     if (c->pg)
         PQfinish(c->pg);
     c->pg = NULL;
-    c->state = CONN_DOWN;
+    set_state(c, CONN_DOWN);
     c->unsynced = c->unflushed = c->stale = false;
     c->batches = 0;
     memset(c->prepared, 0, (size_t)statements_count * sizeof *c->prepared);
@@ -179,7 +189,7 @@ void conn_connect(struct conn *c)
                                   "options", "keepalives_idle",  NULL };
     const char *const values[] = { c->db->url, "daybookd", "UTF8", options, "30", NULL };
     c->pg = PQconnectStartParams(names, values, 1);
-    c->state = CONN_CONNECTING;
+    set_state(c, CONN_CONNECTING);
     loop_timer(l, &c->timer, CONNECT_LIMIT_US);
     if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD) {
         conn_lost(c, c->pg ? PQerrorMessage(c->pg) : "out of memory");
@@ -209,7 +219,7 @@ static void conn_poll(struct conn *c)
         return;
     }
     loop_timer_off(l, &c->timer);
-    c->state = CONN_READY;
+    set_state(c, CONN_READY);
     if (c->failures || c->db->reconnects)
         log_event(LOG_INFO, "db_connected", "lane=%s attempts=%d", conn_lane_names[c->lane], c->failures + 1);
     c->db->reconnects += c->failures > 0;
