@@ -139,12 +139,6 @@ static enum err begin(struct exchange *x)
     struct call *c = call_of(x);
     const struct http_headers *headers = &x->headers;
     set_time_and_id(c);
-    /* Request smuggling: a proxy that trusts the other length would see the rest of the body as a new
-     * request. */
-    if (headers->ambiguous || (headers->content_length && headers->transfer_encoding)) {
-        c->reply.close = true;
-        return problem_set(&c->problem, ERR_BAD_REQUEST, "the body length is given twice");
-    }
     TRY(match(c));
     if (!c->route) /* OPTIONS */
         return OK;

@@ -8,11 +8,13 @@
 
 #include "server/config.h"
 #include "server/http/clients.h"
+#include "server/http/gate.h"
 #include "server/http/http_internal.h"
 #include "server/http/spool.h"
 #include "server/log.h"
 
 enum {
+    PARSED_BYTES = 12288, /* of a connection: FRAMING_HEADERS_MAX headers and as many parameters as allowed */
     SPARE_CONNECTIONS = 64, /* accepted above the limit, so that their clients get an error */
     /* Suspending and resuming a connection costs two epoll_ctl and a recv, a sixth of a short request, and
      * most replies are ready within a turn or two. So the daemon polls for a reply this often, for at most
@@ -20,6 +22,12 @@ enum {
      * program the hardware timer twice per request. */
     MAX_POLLS = 16,
     DRAIN_BYTES = 4 << 20, /* drain up to 4 MB past the limit so that the client sees the error */
+};
+
+/* A connection, as the daemon's socket context. */
+struct peer {
+    struct gate *gate;
+    struct client *client;
 };
 
 /* ---- reading ---- */
@@ -50,29 +58,30 @@ static bool overloaded(const struct exchange *x)
     return x->limits.sheds && x->http->working >= x->loop->config->max_in_flight;
 }
 
+static enum err check_head(struct exchange *x, struct framing_verdict v)
+{
+    if (v.err == OK || strcmp(x->target, GATE_REJECTED) != 0)
+        return OK;
+    if (v.err == ERR_HEADER_TOO_LARGE && !v.why)
+        return problem_set(x->task->problem, v.err, "the limit is %lld bytes",
+                           (long long)x->loop->config->max_header_bytes);
+    return problem_set(x->task->problem, v.err, "%s", v.why);
+}
+
 static enum err admit(struct exchange *x)
 {
     struct http *h = x->http;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    const struct client *client = info ? info->socket_context : NULL;
-    if (client && clients_verdict(client) != OK) {
+    const struct peer *peer = info->socket_context;
+    enum err err = clients_verdict(peer->client);
+    if (err == OK)
+        err = check_head(x, gate_verdict(peer->gate));
+    if (err == OK && h->draining)
+        err = ERR_SHUTTING_DOWN;
+    if (err != OK)
         x->reply->close = true;
-        return clients_verdict(client);
-    }
-    if (h->draining) {
-        x->reply->close = true;
-        return ERR_SHUTTING_DOWN;
-    }
-    if (overloaded(x))
-        return ERR_OVERLOADED;
-    info = MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    if (info && info->header_size > (size_t)h->loop->config->max_header_bytes) {
-        x->reply->close = true;
-        return problem_set(x->task->problem, ERR_HEADER_TOO_LARGE, "the limit is %lld bytes",
-                           (long long)h->loop->config->max_header_bytes);
-    }
-    return OK;
+    return err == OK && overloaded(x) ? ERR_OVERLOADED : err;
 }
 
 /* At least max_bulk_bytes, so that a single bulk body always fits. */
@@ -258,14 +267,23 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
                           enum MHD_ConnectionNotificationCode what)
 {
     struct http *h = cls;
+    const struct config *config = h->loop->config;
+    struct peer *peer = *socket_context;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        clients_remove(*socket_context);
+        gate_close(peer->gate);
+        clients_remove(peer->client);
+        free(peer);
         return;
     }
+    *socket_context = peer = calloc(1, sizeof *peer);
+    if (!peer)
+        abort();
+    const int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    *socket_context = clients_add(info ? info->client_addr : NULL, h->loop->config->max_connections,
-                                  h->loop->config->max_connections_per_address);
+    peer->gate = gate_open(h->loop, fd);
+    peer->client = clients_add(info ? info->client_addr : NULL, config->max_connections,
+                               config->max_connections_per_address);
 }
 
 /* ---- on the loop ---- */
@@ -306,7 +324,7 @@ struct http *daemon_open(struct loop *loop, int fd, const struct http_app *app)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, h,
         MHD_OPTION_EXTERNAL_LOGGER, on_daemon_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)(config->max_connections + SPARE_CONNECTIONS),
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->max_header_bytes + 8192,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->max_header_bytes + PARSED_BYTES,
         MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_URI_LOG_CALLBACK, on_target, h,
         MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
@@ -399,6 +417,7 @@ void daemon_stop(struct http *h)
     }
     loop_watch(h->loop, &h->watch, 0);
     MHD_stop_daemon(h->mhd);
+    gate_thread_end();
 }
 
 void daemon_close(struct http *h)

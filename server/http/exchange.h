@@ -18,7 +18,6 @@ struct MHD_Connection;
 struct http_headers {
     const char *authorization, *api_key, *request_id, *traceparent, *idempotency_key, *if_none_match, *accept,
         *content_type, *content_length, *transfer_encoding, *expect, *preflight_method;
-    bool ambiguous; /* Content-Length was sent twice */
 };
 
 struct reply {

@@ -36,7 +36,6 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
     for (size_t i = 0; value && i < sizeof known_headers / sizeof *known_headers; i++)
         if (strcasecmp(name, known_headers[i].name) == 0) {
             const char **to = (const char **)(void *)((char *)&x->headers + known_headers[i].offset);
-            x->headers.ambiguous |= *to && to == &x->headers.content_length;
             *to = arena_text(x->task->arena, value);
         }
     return MHD_YES;

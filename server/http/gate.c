@@ -1,0 +1,290 @@
+/* The gate of a connection: every byte that libmicrohttpd receives has passed here. */
+#include "server/http/gate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "server/config.h"
+#include "server/log.h"
+
+enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20 };
+
+struct gate {
+    struct loop *loop;
+    int fd;
+    struct framing framing;
+    struct framing_verdict verdict;
+    char *held; /* bytes that the daemon has not received; NULL: none */
+    size_t held_len, held_cap;
+    size_t passed;      /* of these, from the start, may be received */
+    struct timer timer; /* the time limit of a head */
+    size_t drained;     /* bytes discarded after a rejection */
+    bool cut;           /* the connection cannot be used any more */
+};
+
+/* The gates of this thread's connections, by descriptor. */
+static _Thread_local struct gate **gates;
+static _Thread_local size_t gates_cap;
+
+/* ---- held bytes ---- */
+
+static void *checked(void *memory)
+{
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static char *make_room(struct gate *g, size_t bytes)
+{
+    if (g->held_cap - g->held_len < bytes) {
+        g->held_cap = g->held_len + bytes;
+        g->held = checked(realloc(g->held, g->held_cap));
+    }
+    return g->held + g->held_len;
+}
+
+static void hold(struct gate *g, const char *bytes, size_t len)
+{
+    if (!len)
+        return;
+    memcpy(make_room(g, len), bytes, len);
+    g->held_len += len;
+}
+
+static void release_held(struct gate *g)
+{
+    free(g->held);
+    g->held = NULL;
+    g->held_len = g->held_cap = g->passed = 0;
+}
+
+/* Gives held bytes that may pass. */
+static size_t give_held(struct gate *g, char *to, size_t size)
+{
+    const size_t n = g->passed < size ? g->passed : size;
+    if (!n)
+        return 0;
+    memcpy(to, g->held, n);
+    if (n == g->held_len) {
+        release_held(g);
+        return n;
+    }
+    memmove(g->held, g->held + n, g->held_len - n);
+    g->held_len -= n;
+    g->passed -= n;
+    return n;
+}
+
+/* ---- rejecting and cutting ---- */
+
+/* The daemon closes the connection when its next read fails. */
+static void cut(struct gate *g, const char *why)
+{
+    log_event(LOG_INFO, "connection_cut", "reason=\"%s\"", why);
+    g->cut = true;
+    loop_timer_off(g->loop, &g->timer);
+    shutdown(g->fd, SHUT_RDWR);
+}
+
+static void on_head_timeout(struct timer *t)
+{
+    cut(container_of(t, struct gate, timer), "the head of the request did not arrive in time");
+}
+
+/* Replaces all held bytes but the first `passed` by a request that stands for the rejected one. */
+static void hold_stand_in(struct gate *g, size_t passed)
+{
+    static const char request[] = "GET " GATE_REJECTED " HTTP/1.0\r\n\r\n";
+    g->held_len = passed;
+    hold(g, request, sizeof request - 1);
+    g->passed = g->held_len;
+}
+
+/* ---- passing ---- */
+
+static void await_head(struct gate *g)
+{
+    if (!g->timer.armed)
+        loop_timer(g->loop, &g->timer, g->loop->config->header_timeout_ms * 1000);
+}
+
+/* Checks the head at the start of the bytes. Returns its length, 0 if it is incomplete or invalid. */
+static size_t pass_head(struct gate *g, const char *bytes, size_t len)
+{
+    size_t end;
+    struct framing_verdict v = framing_find_end(bytes, len, &end);
+    if (v.err == OK && (end ? end : len) > (size_t)g->loop->config->max_header_bytes)
+        v = (struct framing_verdict){ ERR_HEADER_TOO_LARGE, NULL };
+    if (v.err == OK && end == 2) /* an empty line before the request line */
+        return end;
+    if (v.err == OK && end)
+        v = framing_check_head(&g->framing, bytes, end);
+    g->verdict = v;
+    if (v.err != OK)
+        end = 0;
+    if (end || v.err != OK)
+        loop_timer_off(g->loop, &g->timer);
+    else
+        await_head(g);
+    return end;
+}
+
+/* How many of the bytes may pass. */
+static size_t pass(struct gate *g, const char *bytes, size_t len)
+{
+    size_t at = 0;
+    while (at < len && g->verdict.err == OK && !g->cut) {
+        size_t taken;
+        if (g->framing.state == FRAMING_HEAD) {
+            taken = pass_head(g, bytes + at, len - at);
+            if (!taken)
+                break;
+        } else {
+            struct framing_verdict v = framing_take_body(&g->framing, bytes + at, len - at, &taken);
+            if (v.err != OK) {
+                cut(g, v.why); /* the daemon accepts no reply in the middle of a body */
+                break;
+            }
+        }
+        at += taken;
+    }
+    return at;
+}
+
+static bool is_amid_request(const struct gate *g)
+{
+    return g->held_len || g->framing.state != FRAMING_HEAD;
+}
+
+/* ---- receiving ---- */
+
+ssize_t __real_recv(int fd, void *to, size_t size, int flags);
+ssize_t __wrap_recv(int fd, void *to, size_t size, int flags);
+
+/* Discards what a rejected client still sends, so that it can read the reply instead of a reset. */
+static void drain(struct gate *g)
+{
+    char scratch[SCRATCH_BYTES];
+    for (ssize_t n; g->drained < DRAIN_MAX && (n = __real_recv(g->fd, scratch, sizeof scratch, 0)) > 0;)
+        g->drained += (size_t)n;
+}
+
+/* The bytes are in the daemon's buffer already. */
+static size_t pass_received(struct gate *g, const char *bytes, size_t len)
+{
+    const size_t passed = pass(g, bytes, len);
+    if (g->verdict.err != OK)
+        hold_stand_in(g, 0);
+    else if (!g->cut)
+        hold(g, bytes + passed, len - passed);
+    return passed;
+}
+
+/* `len` bytes were added to the held ones. */
+static size_t pass_held(struct gate *g, size_t len, char *to, size_t size)
+{
+    g->held_len += len;
+    g->passed = pass(g, g->held, g->held_len);
+    if (g->verdict.err != OK)
+        hold_stand_in(g, g->passed);
+    return give_held(g, to, size);
+}
+
+/* Receives once. Returns the number of bytes in `to`, 0 if none may pass yet, or -1 with errno, which is
+ * 0 if the client has closed the connection between two requests. *empty: the socket has no more bytes. */
+static ssize_t receive_once(struct gate *g, char *to, size_t size, int flags, bool *empty)
+{
+    const bool direct = !g->held_len; /* the usual case: nothing is copied */
+    const size_t room = direct ? size : SCRATCH_BYTES;
+    char *at = direct ? to : make_room(g, room);
+    const ssize_t n = __real_recv(g->fd, at, room, flags);
+    *empty = n < (ssize_t)room;
+    if (n == 0 && is_amid_request(g)) {
+        errno = ECONNRESET; /* the client has gone, and its request will never be complete */
+        return -1;
+    }
+    if (n == 0)
+        errno = 0;
+    if (n <= 0)
+        return -1;
+    return (ssize_t)(direct ? pass_received(g, to, (size_t)n) : pass_held(g, (size_t)n, to, size));
+}
+
+/* Like recv: the daemon takes fewer bytes than it asked for to mean that the socket is empty, and then waits
+ * for the next event. If a client sent half a request and closed the connection before it was read, there is
+ * no next event. So after half a request, ask once more. */
+static ssize_t receive(struct gate *g, char *to, size_t size, int flags)
+{
+    size_t given = give_held(g, to, size);
+    bool empty = false;
+    while (given < size && !(empty && !is_amid_request(g)) && g->verdict.err == OK && !g->cut) {
+        const ssize_t n = receive_once(g, to + given, size - given, flags, &empty);
+        if (n < 0 && (!given || errno == ECONNRESET))
+            return errno ? -1 : 0;
+        if (n < 0)
+            break;
+        given += (size_t)n;
+    }
+    if (g->verdict.err != OK) {
+        given += give_held(g, to + given, size - given);
+        drain(g);
+    }
+    if (given)
+        return (ssize_t)given;
+    errno = g->cut ? ECONNRESET : EAGAIN;
+    return -1;
+}
+
+ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)
+{
+    struct gate *g = fd >= 0 && (size_t)fd < gates_cap ? gates[fd] : NULL;
+    return g ? receive(g, to, size, flags) : __real_recv(fd, to, size, flags);
+}
+
+/* ---- open and close ---- */
+
+static void make_slot(int fd)
+{
+    if ((size_t)fd < gates_cap)
+        return;
+    const size_t cap = ((size_t)fd + 1) * 2;
+    gates = checked(realloc(gates, cap * sizeof(struct gate *)));
+    memset(gates + gates_cap, 0, (cap - gates_cap) * sizeof(struct gate *));
+    gates_cap = cap;
+}
+
+struct gate *gate_open(struct loop *loop, int fd)
+{
+    struct gate *g = checked(calloc(1, sizeof *g));
+    g->loop = loop;
+    g->fd = fd;
+    g->timer.fire = on_head_timeout;
+    make_slot(fd);
+    gates[fd] = g;
+    await_head(g);
+    return g;
+}
+
+void gate_close(struct gate *g)
+{
+    gates[g->fd] = NULL;
+    loop_timer_off(g->loop, &g->timer);
+    release_held(g);
+    free(g);
+}
+
+void gate_thread_end(void)
+{
+    free(gates);
+    gates = NULL;
+    gates_cap = 0;
+}
+
+struct framing_verdict gate_verdict(const struct gate *g)
+{
+    return g->verdict;
+}

@@ -1,0 +1,27 @@
+/* The gate of a connection: every byte that libmicrohttpd receives has passed here.
+ *
+ * The daemon links libmicrohttpd statically and wraps its recv() (see CMakeLists.txt). The gate holds back a
+ * head until it is complete and valid. Instead of an invalid head the daemon receives a small request that
+ * stands for it, so that the client gets a problem document like for any other error. */
+#ifndef DAYBOOK_SERVER_HTTP_GATE_H
+#define DAYBOOK_SERVER_HTTP_GATE_H
+
+#include "server/http/framing.h"
+#include "server/loop.h"
+
+/* The target of the request that stands for a rejected one. */
+#define GATE_REJECTED "/rejected"
+
+struct gate;
+
+/* Opens the gate of a new connection, before the daemon reads from it. All calls are on the loop's thread. */
+struct gate *gate_open(struct loop *loop, int fd);
+/* Before the daemon closes the connection. */
+void gate_close(struct gate *g);
+/* When the loop's daemon has closed all connections. */
+void gate_thread_end(void);
+
+/* Why a head was rejected; err OK: none was. Requests before it are not concerned. */
+struct framing_verdict gate_verdict(const struct gate *g);
+
+#endif
