@@ -25,7 +25,13 @@ struct lesson_in {
     int64_t limit, max_tokens, stale_days;
     const char *outcome;           /* of a lesson: text */
     struct outcome_in *validation; /* of a validation: data */
-    const char *to_status, *superseded_by;
+};
+
+/* The parameters of the statements that lock and change lessons. */
+struct lesson_change {
+    const char *at, *to_status, *reason, *superseded_by, *into;
+    struct texts ids;
+    struct outcome_in *validation;
 };
 
 /* clang-format off */
@@ -101,11 +107,12 @@ static const struct field merge_fields[] = {
     L(FROM_BODY, KIND_UUIDS, ids, .required = true, .min = 1, .max = 31),
     END_FIELDS,
 };
-/* The parameters of the statements that change lessons, for all routes. */
+
+#define C(kind, member, ...) FIELD(COMPUTED, kind, struct lesson_change, member, __VA_ARGS__)
 static const struct field change_fields[] = {
-    L(COMPUTED, KIND_TIME, at), L(COMPUTED, KIND_UUIDS, ids), L(COMPUTED, KIND_CHOICE, to_status), L(COMPUTED, KIND_TEXT, reason),
-    L(COMPUTED, KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
-    L(COMPUTED, KIND_UUID, superseded_by), L(COMPUTED, KIND_UUID, into),
+    C(KIND_TIME, at), C(KIND_UUIDS, ids), C(KIND_CHOICE, to_status), C(KIND_TEXT, reason),
+    C(KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
+    C(KIND_UUID, superseded_by), C(KIND_UUID, into),
     END_FIELDS,
 };
 /* clang-format on */
@@ -178,15 +185,16 @@ static bool is_among(const struct rows *r, const char *id)
     return false;
 }
 
-/* Locks the current versions of in->ids and checks that each may change to `to`. */
-static enum err lock_lessons(struct call *c, struct lesson_in *in, enum lesson_status to)
+/* Locks the current versions of the lessons and checks that each may change to `to` at that time. */
+static enum err lock_lessons(struct call *c, const char *at, struct texts ids, enum lesson_status to)
 {
+    const struct lesson_change change = { .at = at, .ids = ids };
     struct rows *r;
-    TRY(query_run(c, &lesson_lock, in));
-    TRY(query_rows(c, &lesson_current, in, NULL, &r));
-    for (size_t i = 0; i < in->ids.count; i++)
-        if (!is_among(r, in->ids.items[i]))
-            return problem_set(&c->problem, ERR_NOT_FOUND, "there is no lesson %s", in->ids.items[i]);
+    TRY(query_run(c, &lesson_lock, &change));
+    TRY(query_rows(c, &lesson_current, &change, NULL, &r));
+    for (size_t i = 0; i < ids.count; i++)
+        if (!is_among(r, ids.items[i]))
+            return problem_set(&c->problem, ERR_NOT_FOUND, "there is no lesson %s", ids.items[i]);
     for (int i = 0; i < rows_count(r); i++) {
         const char *id = rows_text(r, i, &current.id), *name = rows_text(r, i, &current.status);
         enum lesson_status from = LESSON_PROPOSED;
@@ -194,53 +202,43 @@ static enum err lock_lessons(struct call *c, struct lesson_in *in, enum lesson_s
             return problem_set(&c->problem, ERR_INVALID_TRANSITION, "lesson %s is %s and cannot become %s",
                                id, name, lesson_status_names[to]);
         if (row_bool(r, i, &current.too_early))
-            return problem_set(&c->problem, ERR_TIME_ORDER, "lesson %s was changed after %s", id, in->at);
+            return problem_set(&c->problem, ERR_TIME_ORDER, "lesson %s was changed after %s", id, at);
     }
     return OK;
 }
 
-static struct texts list_of(struct call *c, const char *a, const char *b)
+/* Locks the lesson and the one that supersedes it, if any, at once and in a fixed order, so that two requests
+ * cannot deadlock. Both must be active, so both pass the same check. */
+static enum err change_status(struct call *c, const struct lesson_in *in, enum lesson_status to)
 {
-    const char **items = arena_alloc(&c->arena, 2 * sizeof *items);
-    items[0] = a;
-    items[1] = b;
-    return (struct texts){ b ? 2 : 1, items };
-}
-
-static enum err change_status(struct call *c, struct lesson_in *in, enum lesson_status to)
-{
+    const char *ids[] = { in->id, in->by };
+    const struct lesson_change change = {
+        .at = in->at,
+        .ids = { 1, ids },
+        .to_status = lesson_status_names[to],
+        .reason = in->reason,
+        .validation = in->validation,
+        .superseded_by = in->by,
+    };
     struct rows *r;
-    in->ids = list_of(c, in->id, NULL);
-    in->to_status = lesson_status_names[to];
-    TRY(query_rows(c, &lesson_change, in, NULL, &r));
+    TRY(lock_lessons(c, in->at, (struct texts){ in->by ? 2 : 1, ids }, to));
+    TRY(query_rows(c, &lesson_change, &change, NULL, &r));
     return reply_row(c, 200, r);
-}
-
-static enum err lock_and_change(struct call *c, struct lesson_in *in, enum lesson_status to)
-{
-    in->ids = list_of(c, in->id, NULL);
-    TRY(lock_lessons(c, in, to));
-    return change_status(c, in, to);
 }
 
 static enum err validate_tx(struct call *c, void *arg)
 {
-    return lock_and_change(c, arg, LESSON_VALIDATED);
+    return change_status(c, arg, LESSON_VALIDATED);
 }
 
 static enum err retire_tx(struct call *c, void *arg)
 {
-    return lock_and_change(c, arg, LESSON_RETIRED);
+    return change_status(c, arg, LESSON_RETIRED);
 }
 
-/* Locks both lessons at once, in a fixed order, so that two requests cannot deadlock. */
 static enum err supersede_tx(struct call *c, void *arg)
 {
-    struct lesson_in *in = arg;
-    in->ids = list_of(c, in->id, in->by);
-    TRY(lock_lessons(c, in, LESSON_SUPERSEDED)); /* the new one must be active too: the same check */
-    in->superseded_by = in->by;
-    return change_status(c, in, LESSON_SUPERSEDED);
+    return change_status(c, arg, LESSON_SUPERSEDED);
 }
 
 static enum err lesson_validate(struct call *c)
@@ -261,28 +259,36 @@ static enum err lesson_supersede(struct call *c)
     return query_tx(c, supersede_tx, c->in);
 }
 
+/* Locks the lesson that remains together with the merged ones, for the same reason. */
+static enum err lock_merged(struct call *c, const struct lesson_in *in)
+{
+    const char **all = arena_alloc(&c->arena, (in->ids.count + 1) * sizeof *all);
+    memcpy(all, in->ids.items, in->ids.count * sizeof *all);
+    all[in->ids.count] = in->into;
+    return lock_lessons(c, in->at, (struct texts){ in->ids.count + 1, all }, LESSON_SUPERSEDED);
+}
+
 static enum err merge_tx(struct call *c, void *arg)
 {
-    struct lesson_in *in = arg;
-    const struct texts others = in->ids;
-    const char **all = arena_alloc(&c->arena, (others.count + 1) * sizeof *all);
-    memcpy(all, others.items, others.count * sizeof *all);
-    all[others.count] = in->into;
-    in->ids = (struct texts){ others.count + 1, all };
-    enum err err = lock_lessons(c, in, LESSON_SUPERSEDED);
-    in->ids = others; /* restored on failure too: the transaction may be retried */
-    TRY(err);
+    const struct lesson_in *in = arg;
+    const struct lesson_change change = {
+        .at = in->at,
+        .ids = in->ids,
+        .to_status = lesson_status_names[LESSON_SUPERSEDED],
+        .reason = in->reason,
+        .superseded_by = in->into,
+        .into = in->into,
+    };
     struct rows *into, *merged;
-    TRY(query_one(c, &lesson_merge_into, in, NULL, &into));
-    in->superseded_by = in->into;
-    in->to_status = lesson_status_names[LESSON_SUPERSEDED];
-    TRY(query_rows(c, &lesson_change, in, NULL, &merged));
+    TRY(lock_merged(c, in));
+    TRY(query_one(c, &lesson_merge_into, &change, NULL, &into));
+    TRY(query_rows(c, &lesson_change, &change, NULL, &merged));
     struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"lesson\":");
     rows_json(out, into, 0);
     buf_text(out, ",\"merged\":[");
-    for (size_t i = 0; i < others.count; i++)
-        buf_fmt(out, "%s\"%s\"", i ? "," : "", others.items[i]);
+    for (size_t i = 0; i < in->ids.count; i++)
+        buf_fmt(out, "%s\"%s\"", i ? "," : "", in->ids.items[i]);
     buf_text(out, "]}");
     return OK;
 }

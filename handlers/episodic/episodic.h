@@ -33,6 +33,9 @@ SHARED_COLUMNS(prior_row, id, question, answer, probability, confidence, regime_
 bool episodic_prior_exists(const struct rows *prior);
 struct rerun episodic_prior_decide(struct call *c, const struct rows *prior,
                                    const struct rerun_signals *signals);
+/* Counts that the prior was reused at `as_of`. `cost_usd` is what that saved, or NULL. Waits. */
+enum err episodic_prior_reuse(struct call *c, const struct rows *prior, const char *as_of,
+                              const char *cost_usd) must_check;
 /* Adds the members "reasons":[…],"regime_keys":{…},"prior":…,"prior_age_days":… to a response. */
 void episodic_prior_json(struct buf *out, const struct rows *prior, const struct rerun *r);
 

@@ -6,9 +6,14 @@
 #include "handlers/routes.h"
 
 struct rerun_in {
-    const char *ticker, *task_type, *as_of, *cost_usd, *prior_id;
+    const char *ticker, *task_type, *as_of, *cost_usd;
     struct objects new_signals; /* of struct regime_in */
     int64_t days_threshold;
+};
+
+/* The parameters of EPISODE_REUSE. */
+struct reuse {
+    const char *prior_id, *as_of, *cost_usd;
 };
 
 /* clang-format off */
@@ -20,13 +25,17 @@ static const struct field rerun_fields[] = {
     SIGNALS_FIELD(struct rerun_in, new_signals),
     R(FROM_BODY, KIND_TIME, as_of, .fallback = "now"),
     R(FROM_BODY, KIND_NUMBER, cost_usd, .min = 0, .max = 1000000),
-    R(COMPUTED, KIND_UUID, prior_id),
     END_FIELDS,
+};
+
+#define U(kind, member) FIELD(COMPUTED, kind, struct reuse, member)
+static const struct field reuse_fields[] = {
+    U(KIND_UUID, prior_id), U(KIND_TIME, as_of), U(KIND_NUMBER, cost_usd), END_FIELDS,
 };
 /* clang-format on */
 
 QUERY(episode_prior, EPISODE_PRIOR, rerun_fields, READS(prior_row));
-QUERY(episode_reuse, EPISODE_REUSE, rerun_fields);
+QUERY(episode_reuse, EPISODE_REUSE, reuse_fields);
 
 /* ---- the prior ---- */
 
@@ -45,6 +54,13 @@ struct rerun episodic_prior_decide(struct call *c, const struct rows *prior,
         .regime = episodic_regime_from_json(&c->arena, rows_text(prior, 0, &prior_row.regime_tag)),
     };
     return rerun_decide(&p, signals);
+}
+
+enum err episodic_prior_reuse(struct call *c, const struct rows *prior, const char *as_of,
+                              const char *cost_usd)
+{
+    const struct reuse reuse = { rows_text(prior, 0, &prior_row.id), as_of, cost_usd };
+    return query_run(c, &episode_reuse, &reuse);
 }
 
 void episodic_prior_json(struct buf *out, const struct rows *prior, const struct rerun *r)
@@ -73,7 +89,7 @@ void episodic_prior_json(struct buf *out, const struct rows *prior, const struct
 /* Replies with the prior as it was before this reuse is counted. */
 static enum err should_rerun(struct call *c)
 {
-    struct rerun_in *in = c->in;
+    const struct rerun_in *in = c->in;
     struct rerun_signals signals;
     struct rows *prior;
     TRY(episodic_rerun_signals(c, "new_signals", &in->new_signals, &signals));
@@ -84,10 +100,7 @@ static enum err should_rerun(struct call *c)
     json_put_bool(out, "rerun", r.reasons != 0);
     episodic_prior_json(out, prior, &r);
     buf_char(out, '}');
-    if (r.reasons)
-        return OK;
-    in->prior_id = rows_text(prior, 0, &prior_row.id);
-    return query_run(c, &episode_reuse, in);
+    return r.reasons ? OK : episodic_prior_reuse(c, prior, in->as_of, in->cost_usd);
 }
 
 const struct route rerun_routes[] = {

@@ -54,7 +54,7 @@ static const struct field commit_fields[] = {
 static const struct field memory_fields[] = {
     OF_ENTRY(KIND_LINE, "ticker", ticker), OF_ENTRY(KIND_LINE, "other_than", ticker), OF_ENTRY(KIND_LINE, "task_type", task_type),
     OF_ENTRY(KIND_TIME, "as_of", created_at),
-    R(COMPUTED, KIND_INT, days_threshold), R(COMPUTED, KIND_INT, k), R(COMPUTED, KIND_UUID, prior_id), R(COMPUTED, KIND_NUMBER, cost_usd),
+    R(COMPUTED, KIND_INT, days_threshold), R(COMPUTED, KIND_INT, k), R(COMPUTED, KIND_UUID, prior_id),
     R(COMPUTED, KIND_TEXT, query_text), R(COMPUTED, KIND_TEXT, query_halfvec), R(COMPUTED, KIND_LINE, query_model),
     R(COMPUTED, KIND_INT, width), R(COMPUTED, KIND_INT, query_dim),
     END_FIELDS,
@@ -64,7 +64,6 @@ static const struct field memory_fields[] = {
 COLUMNS(analogous, id, score, ticker, created_at, question, answer, probability, confidence, pending);
 QUERY(newest_prior, EPISODE_PRIOR, memory_fields, READS(prior_row));
 QUERY(named_prior, RESEARCH_PRIOR, memory_fields, READS(prior_row));
-QUERY(prior_reuse, EPISODE_REUSE, memory_fields);
 QUERY(research_cases, RESEARCH_CASES, memory_fields, READS(analogous));
 QUERY(research_cases_by_words, RESEARCH_CASES_BY_WORDS, memory_fields, READS(analogous));
 
@@ -112,12 +111,11 @@ static enum err find_prior(struct call *c, struct research_in *in)
 /* Counts the reuse, and replies with the prior as it was before that. */
 static enum err reuse_tx(struct call *c, void *arg)
 {
-    struct research_in *in = arg;
-    in->prior_id = rows_text(in->prior, 0, &prior_row.id);
-    TRY(query_run(c, &prior_reuse, in));
+    const struct research_in *in = arg;
+    TRY(episodic_prior_reuse(c, in->prior, in->entry.created_at, in->cost_usd));
     struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"source\":\"cached\"");
-    json_put_text(out, "prior_id", in->prior_id);
+    json_put_text(out, "prior_id", rows_text(in->prior, 0, &prior_row.id));
     json_put_raw(out, "probability", rows_text(in->prior, 0, &prior_row.probability));
     json_put_text(out, "answer", rows_text(in->prior, 0, &prior_row.answer));
     buf_json_key(out, "prior");
