@@ -229,30 +229,38 @@ static void put_response(struct buf *out, const struct episodic_search *s, const
     buf_char(out, '}');
 }
 
-static enum err record(struct call *c, const struct episodic_search *s, const char **id)
+static bool is_recorded(const struct call *c)
 {
+    const struct episodic_search *s = c->in;
+    return strcmp(s->record, "true") == 0;
+}
+
+/* The response is made in the transaction, which stores it with the record for retries. */
+static enum err record_tx(struct call *c, void *arg)
+{
+    const struct episodic_search *s = arg;
     struct buf candidates = { .arena = &c->arena };
     struct rows *r;
     put_candidates(&candidates, s);
     const struct record_in values = { s, s, s->as_of, buf_string(&candidates), s->ids };
     TRY(query_one(c, &retrieval_record, &values, NULL, &r));
-    *id = rows_text(r, 0, &recorded.id);
+    put_response(call_reply_json(c, 200), s, rows_text(r, 0, &recorded.id));
     return OK;
 }
 
 static enum err episodic_search(struct call *c)
 {
     struct episodic_search *s = c->in;
-    const char *retrieval_id = NULL;
     TRY(check(c, s));
     s->historical = s->as_of;
     if (!s->as_of)
         s->as_of = c->now;
     TRY(make_query(c, s));
     TRY(episodic_find_run(c, s));
-    if (strcmp(s->record, "true") == 0)
-        TRY(record(c, s, &retrieval_id));
-    put_response(call_reply_json(c, 200), s, retrieval_id);
+    if (is_recorded(c))
+        TRY(query_tx(c, record_tx, s));
+    else
+        put_response(call_reply_json(c, 200), s, NULL);
     if (s->pending) {
         c->reply.no_store = true;
         backfill_found(); /* another instance may have stored them */
@@ -262,6 +270,6 @@ static enum err episodic_search(struct call *c)
 
 const struct route episodic_search_routes[] = {
     { POST, "/v1/episodic/search", episodic_search, INPUT(episodic_search_fields, struct episodic_search),
-      .role = ROLE_READER, .waits = true, .safe = true, .models = true },
+      .role = ROLE_READER, .waits = true, .safe = true, .stores = is_recorded, .models = true },
     END_ROUTES,
 };

@@ -30,8 +30,10 @@ struct route {
     size_t in_size; /* size of the struct that `fields` describes */
     enum role role; /* minimum role */
     bool waits;     /* runs as a coroutine */
-    bool safe;   /* a POST that only reads, or that resumes after an interruption: needs no Idempotency-Key */
-    bool models; /* asks a model: longer time-out, and no open transaction while it waits */
+    bool safe; /* a POST that only reads, or that resumes after an interruption: needs no Idempotency-Key */
+    /* For a route that is safe unless its input asks it to store something: whether this call's does. */
+    bool (*stores)(const struct call *c);
+    bool models;             /* asks a model: longer time-out, and no open transaction while it waits */
     const char *models_with; /* like `models`, but only if the URL has this query parameter */
     bool lines; /* the body is NDJSON of up to max_bulk_bytes, read with call_body_line in a coroutine. Each
                    line gets its own result, so no Idempotency-Key is stored */

@@ -185,11 +185,16 @@ static enum err decode(struct call *c)
     return field_decode(r->fields ? r->fields : none, &in, &c->arena, c->in, &c->problem);
 }
 
-/* The reply is stored for retries with the same Idempotency-Key. */
+static bool is_safe(const struct call *c)
+{
+    return c->route->safe && !(c->route->stores && c->route->stores(c));
+}
+
+/* The reply is stored for retries with the same Idempotency-Key. Call it after decode. */
 static bool uses_idempotency_key(const struct call *c)
 {
     const struct exchange *x = c->exchange;
-    return x->method == POST && !c->route->safe && !c->route->lines && x->headers.idempotency_key;
+    return x->method == POST && x->headers.idempotency_key && !c->route->lines && !is_safe(c);
 }
 
 static void run_coroutine(void *arg)

@@ -233,6 +233,36 @@ test('without record no search is stored', async () => {
   assert.equal(await count(), before);
 });
 
+test('a retry of a recorded search stores nothing, and gets the first response', async () => {
+  const count = async () => (await s.query('select count(*)::int as n from daybook.memory_retrievals'))[0].n;
+  const post = (body, status = 200) => s.api.post('/v1/episodic/search', body, { status, headers: { 'idempotency-key': 'recorded' } });
+  const body = { text: 'income', record: true };
+  const before = await count();
+  const first = await post(body);
+  const again = await post(body);
+  assert.deepEqual([again.bytes, again.headers['idempotency-replayed']], [first.bytes, 'true']);
+  assert.equal(await count(), before + 1);
+  assert.equal((await post({ ...body, k: 1 }, 409)).json.code, 'idempotency_conflict');
+});
+
+test('retries of a recorded search that run together store it once', async () => {
+  const stored = async () => (await s.query("select id from daybook.memory_retrievals where query ->> 'text' = 'together'")).map((row) => row.id);
+  const headers = { 'idempotency-key': 'recorded-together' };
+  const answers = await Promise.all(Array.from({ length: 4 }, () => s.api.post('/v1/episodic/search', { text: 'together', record: true }, { headers })));
+  const ids = answers.filter(({ status }) => status === 200).map(({ json }) => json.retrieval_id);
+  for (const { status, json } of answers) assert.ok(status === 200 || json.code === 'idempotency_in_progress', JSON.stringify(json));
+  assert.deepEqual([...new Set(ids)], await stored());
+});
+
+test('a key is not stored with a search that is not recorded', async () => {
+  const headers = { 'idempotency-key': 'unrecorded' };
+  for (const text of ['income', 'margins']) {
+    const answer = await s.api.post('/v1/episodic/search', { text }, { status: 200, headers });
+    assert.equal(answer.headers['idempotency-replayed'], undefined);
+  }
+  assert.deepEqual(await s.query("select key from daybook.idempotency_keys where key = 'unrecorded'"), []);
+});
+
 test('a search does not count as a read', async () => {
   await find({ id: E.rates.id });
   const { items } = await find({ text: 'income', ticker: 'BANK' });
