@@ -1,17 +1,17 @@
 -- What a deployment is shown before a decision, as it was known at an instant. The number of rows read does
 -- not grow with the ledger. w.now is the instant of the view, w.last the latest tick it may include.
 
--- `rejections`: engine_rule of the last hour's rejections, newest first, joined by a character that no stored
--- text contains.
+-- `rejections`: engine_rule of the rejections of the last :window_us, newest first, joined by a character that
+-- no stored text contains. 'rejected' is a literal because the index for it is partial.
 -- part: risk_columns
 d.id as deployment_id, w.now as as_of, v.memory_enabled, s.tick_at, s.executed_today, s.realized_today_usd,
 s.day_start_equity_usd, s.losing_closes,
 (select string_agg(coalesce(h.engine_rule, 'unspecified'), E'\x1f')
  from (select x.engine_rule from decision_snapshots x
        where x.owner = :owner and x.deployment_id = d.id and x.engine_kind = 'rejected'
-         and x.tick_at > w.now - interval '1 hour' and x.tick_at <= w.last
+         and x.tick_at > w.now - :window_us::bigint * interval '1 microsecond' and x.tick_at <= w.last
        order by x.tick_at desc
-       limit 5000) h) as rejections
+       limit :max_rejections::int) h) as rejections
 -- part: trade_columns
 s.open,
 (select json_agg(t)

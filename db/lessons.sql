@@ -157,7 +157,7 @@ from (select a, b, similarity(p.takeaway, q.takeaway) as score, p.takeaway as ta
       from pairs join known p on p.id = a join known q on q.id = b offset 0) s
 where score >= 0.45
 order by score desc, a, b
-limit 1000
+limit :max_pairs::int
 
 -- name: lesson_stale :slow :list
 select id, at, status, floor(extract(epoch from :as_of::timestamptz - status_at) / 86400)::int as age_days

@@ -3,13 +3,11 @@
 
 -- closed_since counts trades closed after the active note's window, or after the note itself if it considered
 -- no trades. It stops at every_n_trades. The order by makes the planner use the deployment's index even
--- without statistics. failed_at covers the last hour.
+-- without statistics. failed_at is that of a failure within the last :retry_us.
 -- name: reflection_state :read :one
-select d.id as deployment_id,
-    case when v.memory_enabled then d.reflection_cadence else 'off' end as reflection_cadence,
-    d.every_n_trades, d.reflection_model, w.now as as_of, v.strategy,
-    array_to_string(v.avoid, E'\x1f') as avoid, n.id as note_id, n.generated_at, n.lessons_text,
-    n.generated_at > w.now as too_early,
+select d.id as deployment_id, d.reflection_cadence, d.every_n_trades, d.reflection_model, w.now as as_of,
+    v.memory_enabled, v.strategy, array_to_string(v.avoid, E'\x1f') as avoid, n.id as note_id,
+    n.generated_at, n.lessons_text, n.generated_at > w.now as too_early,
     (select true from trade_history x
      where x.owner = :owner and x.deployment_id = d.id and x.status = 'closed' and x.exit_tick_at <= w.now
      order by x.exit_tick_at desc, x.id desc
@@ -22,7 +20,8 @@ select d.id as deployment_id,
            order by x.exit_tick_at desc, x.id desc
            limit d.every_n_trades) y) as closed_since,
     (select x.at from reflections x
-     where x.owner = :owner and x.deployment_id = d.id and x.at <= w.now and x.at > w.now - interval '1 hour'
+     where x.owner = :owner and x.deployment_id = d.id and x.at <= w.now
+       and x.at > w.now - :retry_us::bigint * interval '1 microsecond'
        and x.outcome in ('rejected', 'model_failed')
      order by x.at desc, x.id desc
      limit 1) as failed_at

@@ -4,10 +4,9 @@
 -- The open trades come from the ledger, not from the last snapshot. lessons_hash names the lessons in force
 -- at :tick_at, or is null with memory off; lessons_until is when the next note takes over.
 -- name: tick_state :read :one
-select d.skill_id, d.version,
-    case when v.memory_enabled then d.reflection_cadence else 'off' end as reflection_cadence,
-    d.every_n_trades, a.ticks, a.last_tick_at, a.day_start_equity_usd, a.executed_today, a.realized_today_usd,
-    a.losing_closes, a.closed_since_reflection,
+select d.skill_id, d.version, v.memory_enabled, d.reflection_cadence, d.every_n_trades, a.ticks,
+    a.last_tick_at, a.day_start_equity_usd, a.executed_today, a.realized_today_usd, a.losing_closes,
+    a.closed_since_reflection,
     (select x.generated_at from reflection_notes x
      where x.owner = :owner and x.deployment_id = d.id and x.status = 'active') as reflected_at,
     case when v.memory_enabled then note.content_hash end as lessons_hash,

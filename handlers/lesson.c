@@ -22,7 +22,7 @@ struct lesson_in {
     const char *context, *takeaway, *reason, *by, *into, *status, *active, *text, *format;
     struct texts tags, tags_all, evidence, ids, similar_keys;
     struct cursor_values cursor;
-    int64_t limit, max_tokens, stale_days;
+    int64_t limit, max_tokens, stale_days, max_pairs;
     const char *outcome;           /* of a lesson: text */
     struct outcome_in *validation; /* of a validation: data */
 };
@@ -79,6 +79,7 @@ static const struct field curation_fields[] = {
     L(FROM_QUERY, KIND_TIME, as_of, .fallback = "now"),
     L(FROM_QUERY, KIND_INT, limit, .min = 1, .max = 200, .fallback = "50"),
     L(FROM_QUERY, KIND_INT, stale_days, .min = 1, .max = 3650, .fallback = "90"),
+    L(COMPUTED, KIND_INT, max_pairs),
     END_FIELDS,
 };
 
@@ -398,9 +399,10 @@ static void put_pair(struct buf *out, const struct rows *r, int row, const char 
 
 static enum err curate(struct call *c)
 {
-    enum { PAIRS_MAX = 1000 }; /* the limit of LESSON_PAIRS */
-    const struct lesson_in *in = c->in;
+    enum { PAIRS_MAX = 1000 };
+    struct lesson_in *in = c->in;
     struct rows *pairs, *stale;
+    in->max_pairs = PAIRS_MAX;
     TRY(query_rows(c, &lesson_pairs, in, NULL, &pairs));
     TRY(query_rows(c, &lesson_stale, in, NULL, &stale));
     struct buf duplicates = { .arena = &c->arena }, conflicts = { .arena = &c->arena };

@@ -14,7 +14,9 @@ const char *const regime_names[REGIMES + 1] = {
     [REGIME_CHOP_HIVOL] = "chop_hivol",
 };
 
-const struct regime_thresholds regime_defaults = { .trend = 0.005, .vol = 0.004, .min_bars = 12 };
+const struct regime_thresholds regime_defaults = { .trend = REGIME_DEFAULT_TREND,
+                                                   .vol = REGIME_DEFAULT_VOL,
+                                                   .min_bars = REGIME_DEFAULT_MIN_BARS };
 
 enum trend { UP, DOWN, CHOP };
 

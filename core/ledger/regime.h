@@ -24,7 +24,10 @@ struct regime_thresholds {
     size_t min_bars; /* fewer closes are unknown; two are always needed */
 };
 
-/* 0.005, 0.004 and 12: tuned for a hundred bars of five minutes. */
+/* The defaults, tuned for a hundred bars of five minutes. Plain numbers, so that they can be texts too. */
+#define REGIME_DEFAULT_TREND    0.005
+#define REGIME_DEFAULT_VOL      0.004
+#define REGIME_DEFAULT_MIN_BARS 12
 extern const struct regime_thresholds regime_defaults;
 
 /* Closes come oldest first. The deviation is that of the population (divided by the number of returns). A

@@ -7,10 +7,13 @@
 #include "core/ledger/session.h"
 
 enum {
-    RISK_RULES_SHOWN = 6,     /* in the text; the others are counted */
-    RISK_REJECTIONS_TAIL = 5, /* the last rejections, in order */
-    RISK_REPEATED = 3,        /* the smallest number that is clearly not noise */
+    RISK_RULES_SHOWN = 6,       /* in the text; the others are counted */
+    RISK_REJECTIONS_TAIL = 5,   /* the last rejections, in order */
+    RISK_REPEATED = 3,          /* the smallest number that is clearly not noise */
+    RISK_REJECTIONS_MAX = 5000, /* of the window; only the newest are counted */
 };
+
+#define RISK_WINDOW_US INT64_C(3600000000) /* rejections count for this long */
 
 struct rule_count {
     const char *rule;
@@ -19,7 +22,7 @@ struct rule_count {
 
 /* An unknown count is 0, an unknown decimal is not valid. */
 struct risk_state {
-    const struct rule_count *rejections; /* of the last hour, by rule; each rule once, in any order */
+    const struct rule_count *rejections; /* of the window, by rule; each rule once, in any order */
     size_t rule_count;
     const char *const *tail; /* the rules of the last rejections, oldest first; only the last five are used */
     size_t tail_count;
@@ -29,7 +32,7 @@ struct risk_state {
     int64_t losing_closes;        /* in a row, up to now */
 };
 
-/* Adds the rejections of the last hour, given newest first: counts them by rule and keeps the last five.
+/* Adds the rejections of the window, given newest first: counts them by rule and keeps the last five.
  * Sorts `rules`. */
 void risk_state_add_rejections(struct risk_state *r, struct arena *arena, const char **rules, size_t count);
 /* Adds the counters of the session as of `now_us`. */

@@ -22,6 +22,11 @@ enum cadence cadence_find(const char *name)
     return c;
 }
 
+enum cadence cadence_in_force(const char *name, bool memory_enabled)
+{
+    return memory_enabled ? cadence_find(name) : CADENCE_OFF;
+}
+
 static struct cadence_skip decide_off(struct arena *arena, const struct cadence_state *s)
 {
     (void)arena, (void)s;

@@ -31,6 +31,8 @@ struct cadence_skip {
 
 /* `name` must be one of cadence_names. */
 enum cadence cadence_find(const char *name);
+/* The same for a deployment: off if its version has no memory. */
+enum cadence cadence_in_force(const char *name, bool memory_enabled);
 
 /* Decides whether a reflection is due.
  *

@@ -17,19 +17,21 @@ enum { USUAL_BYTES = 4096 }; /* reserved at once: the usual length of a context 
 struct context_in {
     const char *id, *as_of, *lessons, *recall;
     int64_t max_tokens, k;
+    int64_t window_us, max_rejections; /* of the risk state */
 };
 
 /* clang-format off */
 #define C(from, kind, member, ...) FIELD(from, kind, struct context_in, member, __VA_ARGS__)
 #define ID     FIELD_ID(struct context_in)
 #define NOW    C(FROM_QUERY, KIND_TIME, as_of)
+#define WINDOW C(COMPUTED, KIND_INT, window_us), C(COMPUTED, KIND_INT, max_rejections)
 #define BUDGET C(FROM_QUERY, KIND_INT, max_tokens, .min = 1, .max = 20000, .fallback = "2000"), \
                C(FROM_QUERY, KIND_INT, k, .min = 0, .max = CONTEXT_TRADES_MAX), \
                C(FROM_QUERY, KIND_BOOL, lessons, .fallback = "true")
 
-static const struct field risk_state_fields[] = { ID, NOW, END_FIELDS };
-static const struct field context_fields[] = { ID, NOW, BUDGET, C(FROM_QUERY, KIND_TEXT, recall, .min = 1, .max = 2000), END_FIELDS };
-static const struct field snapshot_fields[] = { ID, FIELD_AS_OF(struct context_in), BUDGET, END_FIELDS };
+static const struct field risk_state_fields[] = { ID, NOW, WINDOW, END_FIELDS };
+static const struct field context_fields[] = { ID, NOW, WINDOW, BUDGET, C(FROM_QUERY, KIND_TEXT, recall, .min = 1, .max = 2000), END_FIELDS };
+static const struct field snapshot_fields[] = { ID, FIELD_AS_OF(struct context_in), WINDOW, BUDGET, END_FIELDS };
 /* clang-format on */
 
 COLUMNS(risk, deployment_id, as_of, tick_at, executed_today, realized_today_usd, day_start_equity_usd,
@@ -41,6 +43,14 @@ QUERY(risk_state_get, RISK_STATE_GET, risk_state_fields, READS(risk), .missing =
 QUERY(context_get, CONTEXT_GET, context_fields, READS(view), .missing = "deployment {id}");
 QUERY(snapshot_context, DECISION_SNAPSHOT_CONTEXT, snapshot_fields, READS(view),
       .missing = "decision snapshot {id}");
+
+static enum err set_window(struct call *c)
+{
+    struct context_in *in = c->in;
+    in->window_us = RISK_WINDOW_US;
+    in->max_rejections = RISK_REJECTIONS_MAX;
+    return OK;
+}
 
 /* The session of a row, by the handles of its set. */
 #define SESSION_OF(r, set)                                                      \
@@ -217,11 +227,11 @@ static enum err render_snapshot_context(struct call *c, const struct rows *r)
 #define IN(table) INPUT(table, struct context_in)
 
 const struct route context_routes[] = {
-    { GET, "/v1/deployments/{id}/risk_state", .query = &risk_state_get, .render = render_risk_state,
-      IN(risk_state_fields), .role = ROLE_READER },
-    { GET, "/v1/deployments/{id}/context", .query = &context_get, .render = render_context,
-      IN(context_fields), .role = ROLE_READER, .models_with = "recall" },
-    { GET, "/v1/decision_snapshots/{id}/context", .query = &snapshot_context,
+    { GET, "/v1/deployments/{id}/risk_state", .prepare = set_window, .query = &risk_state_get,
+      .render = render_risk_state, IN(risk_state_fields), .role = ROLE_READER },
+    { GET, "/v1/deployments/{id}/context", .prepare = set_window, .query = &context_get,
+      .render = render_context, IN(context_fields), .role = ROLE_READER, .models_with = "recall" },
+    { GET, "/v1/decision_snapshots/{id}/context", .prepare = set_window, .query = &snapshot_context,
       .render = render_snapshot_context, IN(snapshot_fields), .role = ROLE_READER },
     END_ROUTES,
 };

@@ -29,7 +29,7 @@ static const struct field param_fields[] = {
 };
 /* clang-format on */
 
-COLUMNS(state, skill_id, version, reflection_cadence, every_n_trades, ticks, last_tick_at,
+COLUMNS(state, skill_id, version, memory_enabled, reflection_cadence, every_n_trades, ticks, last_tick_at,
         day_start_equity_usd, executed_today, realized_today_usd, losing_closes, closed_since_reflection,
         reflected_at, lessons_hash, lessons_until, open);
 COLUMNS(stored_tick, id, content_hash, ops, open, unmatched_fees, reflection_due);
@@ -65,7 +65,8 @@ enum err ledger_load(struct call *c, struct arena *arena, const char *deployment
         .id = deployment_id,
         .skill_id = rows_text(r, 0, &state.skill_id),
         .version = rows_text(r, 0, &state.version),
-        .cadence = cadence_find(rows_text(r, 0, &state.reflection_cadence)),
+        .cadence = cadence_in_force(rows_text(r, 0, &state.reflection_cadence),
+                                    row_bool(r, 0, &state.memory_enabled)),
         .lessons_hash = rows_text(r, 0, &state.lessons_hash),
         .every_n_trades = row_int(r, 0, &state.every_n_trades, 0),
         .ticks = row_int(r, 0, &state.ticks, 0),

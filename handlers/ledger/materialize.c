@@ -181,6 +181,9 @@ static enum err materialize_post(struct call *c)
 
 /* ---- regime ---- */
 
+#define TEXT_OF(number)  TEXT_OF_(number)
+#define TEXT_OF_(number) #number
+
 enum { BARS_MAX = 50000 };
 
 struct thresholds_in {
@@ -192,11 +195,16 @@ struct regime_in {
     struct thresholds_in *thresholds;
 };
 
+#define DEFAULT_TREND TEXT_OF(REGIME_DEFAULT_TREND)
+#define DEFAULT_VOL   TEXT_OF(REGIME_DEFAULT_VOL)
+static const struct thresholds_in default_thresholds = { DEFAULT_TREND, DEFAULT_VOL,
+                                                         REGIME_DEFAULT_MIN_BARS };
+
 /* clang-format off */
 static const struct field thresholds_fields[] = {
-    FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, trend, .min = 0, .max = 100, .fallback = "0.005"),
-    FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, vol, .min = 0, .max = 100, .fallback = "0.004"),
-    FIELD(FROM_BODY, KIND_INT, struct thresholds_in, min_bars, .min = 2, .max = BARS_MAX, .fallback = "12"),
+    FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, trend, .min = 0, .max = 100, .fallback = DEFAULT_TREND),
+    FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, vol, .min = 0, .max = 100, .fallback = DEFAULT_VOL),
+    FIELD(FROM_BODY, KIND_INT, struct thresholds_in, min_bars, .min = 2, .max = BARS_MAX, .fallback = TEXT_OF(REGIME_DEFAULT_MIN_BARS)),
     END_FIELDS,
 };
 static const struct field regime_fields[] = {
@@ -209,19 +217,16 @@ static const struct field regime_fields[] = {
 static enum err regime_post(struct call *c)
 {
     const struct regime_in *in = c->in;
-    struct regime_thresholds thresholds = regime_defaults;
-    if (in->thresholds)
-        thresholds =
-            (struct regime_thresholds){ strtod(in->thresholds->trend, NULL),
-                                        strtod(in->thresholds->vol, NULL), (size_t)in->thresholds->min_bars };
+    const struct thresholds_in *given = in->thresholds ? in->thresholds : &default_thresholds;
+    const struct regime_thresholds thresholds = { strtod(given->trend, NULL), strtod(given->vol, NULL),
+                                                  (size_t)given->min_bars };
     double *closes = arena_alloc(&c->arena, (in->bars.count + 1) * sizeof *closes);
     for (size_t i = 0; i < in->bars.count; i++)
         closes[i] = strtod(in->bars.items[i], NULL);
     struct buf *out = call_reply_json(c, 200);
     buf_fmt(out, "{\"regime\":\"%s\",\"bars\":%zu,\"thresholds\":{\"trend\":%s,\"vol\":%s,\"min_bars\":%zu}}",
-            regime_names[regime_classify(closes, in->bars.count, &thresholds)], in->bars.count,
-            in->thresholds ? in->thresholds->trend : "0.005", in->thresholds ? in->thresholds->vol : "0.004",
-            thresholds.min_bars);
+            regime_names[regime_classify(closes, in->bars.count, &thresholds)], in->bars.count, given->trend,
+            given->vol, thresholds.min_bars);
     return OK;
 }
 

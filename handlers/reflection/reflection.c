@@ -37,8 +37,8 @@ static const struct field list_fields[] = {
 };
 /* clang-format on */
 
-COLUMNS(state, reflection_cadence, every_n_trades, reflection_model, as_of, strategy, avoid, note_id,
-        generated_at, lessons_text, too_early, any_closed, closed_since, failed_at);
+COLUMNS(state, memory_enabled, reflection_cadence, every_n_trades, reflection_model, as_of, strategy, avoid,
+        note_id, generated_at, lessons_text, too_early, any_closed, closed_since, failed_at);
 QUERY(reflection_state, REFLECTION_STATE, reflection_params, READS(state), .missing = "deployment {id}");
 QUERY(reflection_list, REFLECTION_LIST, list_fields);
 QUERY(reflection_list_of_deployment, REFLECTION_LIST_OF_DEPLOYMENT, list_fields);
@@ -88,7 +88,8 @@ static enum err read_state(struct call *c, struct reflection *r)
     r->state.lessons = rows_text(row, 0, &state.lessons_text);
     r->state.any_closed = row_bool(row, 0, &state.any_closed);
     r->state.cadence = (struct cadence_state){
-        .cadence = cadence_find(rows_text(row, 0, &state.reflection_cadence)),
+        .cadence = cadence_in_force(rows_text(row, 0, &state.reflection_cadence),
+                                    row_bool(row, 0, &state.memory_enabled)),
         .every_n_trades = row_int(row, 0, &state.every_n_trades, 1),
         .closed = row_int(row, 0, &state.closed_since, 0),
         .now_us = row_time_us(row, 0, &state.as_of, 0),
@@ -185,6 +186,7 @@ enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct
         .max_trades = ask->max_trades,
         .shown_trades = REFLECT_SHOWN_MAX,
         .reason_chars = REFLECT_REASON_READ,
+        .retry_us = CADENCE_RETRY_US,
         .out = out,
         .start = out->len,
     };

@@ -22,6 +22,7 @@ struct reflection {
     struct texts suppressed;
     slot_set slots;                                 /* the same as a set */
     int64_t max_trades, shown_trades, reason_chars; /* how much is read of the trades */
+    int64_t retry_us;                               /* how far back a failure counts */
 
     struct reflection_state state;
     const char *active_note_id, *own_model;

@@ -12,7 +12,7 @@ enum { CLAIM_GRACE_MS = 5000 };
 #define P(kind, member) FIELD(COMPUTED, kind, struct reflection, member)
 const struct field reflection_params[] = {
     P(KIND_UUID, id), P(KIND_TIME, as_of), P(KIND_BOOL, forced), P(KIND_TEXTS, suppressed), P(KIND_INT, max_trades),
-    P(KIND_INT, shown_trades), P(KIND_INT, reason_chars),
+    P(KIND_INT, shown_trades), P(KIND_INT, reason_chars), P(KIND_INT, retry_us),
     P(KIND_UUID, claim), P(KIND_INT, claim_ms), P(KIND_UUID, reflection_id), P(KIND_LINE, outcome), P(KIND_LINE, reason),
     P(KIND_TEXT, detail), P(KIND_UUID, note_id), P(KIND_TIME, window_start), P(KIND_TIME, window_end), P(KIND_TEXT, lessons_text),
     P(KIND_LINE, content_hash), P(KIND_LINE, model_used), P(KIND_NUMBER, cost_usd), P(KIND_INT, trades_considered),

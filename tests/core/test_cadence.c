@@ -16,6 +16,15 @@ START_TEST(cadences_are_found_by_their_names)
 }
 END_TEST
 
+START_TEST(without_memory_every_cadence_is_off)
+{
+    for (enum cadence c = CADENCE_OFF; c < CADENCES; c++) {
+        ck_assert_int_eq(cadence_in_force(cadence_names[c], true), c);
+        ck_assert_int_eq(cadence_in_force(cadence_names[c], false), CADENCE_OFF);
+    }
+}
+END_TEST
+
 START_TEST(off_is_never_due)
 {
     const struct cadence_state s = { .cadence = CADENCE_OFF, .every_n_trades = 1, .closed = 100 };
@@ -109,7 +118,7 @@ START_TEST(force_overrides_the_cadence_but_needs_a_trade)
 }
 END_TEST
 
-UNIT_MAIN("cadence", cadences_are_found_by_their_names, off_is_never_due,
+UNIT_MAIN("cadence", cadences_are_found_by_their_names, without_memory_every_cadence_is_off, off_is_never_due,
           per_n_trades_a_tick_is_due_when_it_completes_a_multiple_of_n,
           per_n_trades_a_request_is_due_from_n_trades_on,
           daily_is_due_on_a_day_other_than_the_notes_once_a_trade_was_closed,

@@ -100,11 +100,13 @@ static const char *literal(struct arena *arena, const char *value, bool together
 
 static const char *value_of(const char *param, const char *id, const char *as_of)
 {
-    return strcmp(param, "owner") == 0 ? "local"
-           : strcmp(param, "id") == 0  ? id
-           : strcmp(param, "now") == 0 ? "2026-06-01"
-           : strcmp(param, "k") == 0   ? "30"
-                                       : as_of;
+    return strcmp(param, "owner") == 0            ? "local"
+           : strcmp(param, "id") == 0             ? id
+           : strcmp(param, "now") == 0            ? "2026-06-01"
+           : strcmp(param, "k") == 0              ? "30"
+           : strcmp(param, "window_us") == 0      ? "3600000000"
+           : strcmp(param, "max_rejections") == 0 ? "5000"
+                                                  : as_of;
 }
 
 /* The number of pages that one request reads. */
