@@ -84,14 +84,13 @@ select l.lexeme, l.query, (select count(*) from (select {newest}) s) as sampled,
 from lexemes l
 left join counts h on h.lexeme = l.lexeme
 
--- The vector and the question of the entry that others are compared with. It must be usable, like the entries that are found.
+-- The vector and the question of the entry that others are compared with.
 -- name: episodic_similar_to :slow :list
 select m.question, v.model, v.dim,
     (coalesce(v.v384::real[], v.v768::real[], v.v1024::real[], v.v1536::real[], v.v3072::real[], v.v4000::real[]))[1 : v.dim]::text as vector
 from episodic_memory m
 left join episodic_vectors v on v.owner = :owner and v.episode_id = m.id and v.model = m.embedding_model
-where m.owner = :owner and m.id = :id::uuid
-  and episode_is_usable(m.created_at, m.away, m.expires_at, :as_of::timestamptz)
+where m.owner = :owner and m.id = :id::uuid and m.created_at <= :as_of::timestamptz
 
 -- How many vectors a search without filters would compare, up to one more than :max_compared.
 -- name: episodic_vector_count :read :list

@@ -1,8 +1,6 @@
 // Searches with as_of: nothing that happens later changes a byte of the response.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { evict, restore } from '../lib/episodes.mjs';
-import { faults } from '../lib/lessons.mjs';
 import { axis, search, store } from '../lib/searches.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -79,24 +77,6 @@ test('a search by the ID of a later entry is rejected', async () => {
   const { id } = await store(s.api, { created_at: LATER });
   await s.api.post('/v1/episodic/search', { id, as_of: AT }, { status: 422 });
   await s.api.post('/v1/episodic/search', { id, as_of: LATER }, { status: 200 });
-});
-
-test('a search by the ID of an expired entry is rejected like that of an unknown one', async () => {
-  const { id } = await store(s.api, { created_at: '2026-02-28T00:00:00Z', ttl_seconds: 86400 });
-  const post = (as_of, status) => s.api.post('/v1/episodic/search', { id, as_of }, { status });
-  await post('2026-02-28T23:59:59.999999Z', 200);
-  assert.deepEqual(faults(await post(AT, 422)), ['id: unknown_reference']);
-});
-
-test('a search by the ID of an evicted entry is rejected from its eviction until it is restored', async () => {
-  const { id, ticker } = await store(s.api, { ticker: 'EVICTED', created_at: '2026-02-01T00:00:00Z' });
-  const post = (as_of, status) => s.api.post('/v1/episodic/search', { id, as_of }, { status });
-  const { evicted } = await evict(s.api, { policies: ['time'], max_age_days: 1, ticker, dry_run: false, at: LATER });
-  assert.equal(evicted, 1);
-  await post(AT, 200);
-  assert.deepEqual(faults(await post(LATER, 422)), ['id: unknown_reference']);
-  await restore(s.api, { ids: [id], at: '2026-03-02T00:00:00Z' });
-  await post('2026-03-02T00:00:00Z', 200);
 });
 
 test('a dimension that a model uses later does not fail a search', async () => {
