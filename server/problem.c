@@ -34,6 +34,16 @@ __attribute__((constructor)) static void codes_init(void)
             fault_codes[f][i] = (char)tolower((unsigned char)faults[f][i]);
 }
 
+void problem_begin(struct problem *p, struct arena *arena)
+{
+    *p = (struct problem){ .arena = arena };
+}
+
+void problem_clear(struct problem *p)
+{
+    problem_begin(p, p->arena);
+}
+
 enum err problem_set(struct problem *p, enum err e, const char *fmt, ...)
 {
     va_list args;

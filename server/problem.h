@@ -48,6 +48,11 @@ static inline const char *problem_about(const struct problem *p)
             return try_err;        \
     } while (0)
 
+/* Makes the problem empty. Its texts are allocated in `arena` from now on. */
+void problem_begin(struct problem *p, struct arena *arena);
+/* Makes the problem empty, in the same arena: for an error that was dealt with, or before another try. */
+void problem_clear(struct problem *p);
+
 /* Sets the detail and returns `e`, so that `return problem_set(p, ERR_…, "…")` reads as one step. */
 enum err problem_set(struct problem *p, enum err e, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

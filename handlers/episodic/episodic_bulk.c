@@ -68,7 +68,7 @@ static enum err read_batch(struct call *c, struct batch *b)
         struct line *l = &b->lines[b->line_count];
         char *text;
         size_t len = 0;
-        c->problem = (struct problem){ .arena = b->arena }; /* a body may have millions of bad lines */
+        problem_begin(&c->problem, b->arena); /* a body may have millions of bad lines */
         l->bad = call_body_line(c, &text, &len, &l->number);
         if (l->bad == OK && !text) {
             b->end = true;
@@ -158,7 +158,7 @@ static enum err take_batch(struct call *c, struct arena *arena, struct progress 
     if (failed == ERR_BAD_REQUEST)
         return failed;
     if (failed == OK) {
-        c->problem = (struct problem){ .arena = &c->arena };
+        problem_begin(&c->problem, &c->arena);
         failed = store_batch(c, b);
     }
     if (failed == OK)
@@ -175,7 +175,7 @@ static enum err bulk_post(struct call *c)
         struct arena step = { 0 };
         call_yield(c);
         err = take_batch(c, &step, &progress, &more);
-        c->problem = (struct problem){ .arena = &c->arena }; /* the last line's ends with the step */
+        problem_begin(&c->problem, &c->arena); /* the last line's ends with the step */
         arena_release(&step);
     }
     return err;

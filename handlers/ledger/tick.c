@@ -38,12 +38,6 @@ static void put_response(struct buf *out, const struct entry *e, const struct bu
         buf_char(out, '\n');
 }
 
-/* The problem of a tick must not contain faults of earlier attempts or of lines read ahead. */
-static void clear_problem(struct call *c)
-{
-    c->problem = (struct problem){ .arena = c->problem.arena };
-}
-
 static int64_t tick_us(const struct tick_in *in)
 {
     int64_t us = 0;
@@ -113,7 +107,7 @@ static enum err apply_entries(struct call *c, struct apply *a)
     for (int i = 0; i < TRIES_MAX; i++) {
         struct ledger l;
         bool stored = false;
-        clear_problem(c);
+        problem_clear(&c->problem); /* without the faults of earlier attempts */
         TRY(ledger_load(c, a->arena, a->deployment_id, a->entries[0].in->tick_at, &l));
         if (tick_us(a->entries[0].in) <= l.session.last_tick_us)
             return replay_first(a, &l);
@@ -135,7 +129,7 @@ static void put_failure(struct call *c, struct buf *out, enum err err)
             problem_code(err));
     buf_json_string(out, c->problem.detail ? c->problem.detail : problem_title(err));
     buf_char(out, '}');
-    clear_problem(c);
+    problem_clear(&c->problem);
 }
 
 /* Adds the outcome of the reflection to the response of the tick. */
@@ -195,10 +189,10 @@ struct batch {
     struct arena arena; /* of the lines and their ticks */
     struct entry entries[BATCH_MAX];
     size_t count;
-    int64_t line; /* number of the last line read */
-    enum err bad; /* why that line is not a tick */
-    struct problem problem;
-    bool end; /* of the body */
+    int64_t line;           /* number of the last line read */
+    enum err bad;           /* why that line is not a tick */
+    struct problem problem; /* with `bad`; apart from the problem of a tick before it */
+    bool end;               /* of the body */
 };
 
 static enum err read_tick(struct call *c, struct arena *arena, const char *line, size_t len,
@@ -239,10 +233,10 @@ static void read_batch(struct call *c, struct batch *b)
     }
 }
 
-static void put_problem(struct buf *out, struct call *c, enum err err, int64_t line)
+static void put_problem(struct buf *out, struct call *c, enum err err, const struct problem *p, int64_t line)
 {
     buf_fmt(out, "{\"line\":%" PRId64 ",\"problem\":", line);
-    problem_json(out, err, &c->problem, c->request_id);
+    problem_json(out, err, p, c->request_id);
     buf_text(out, "}\n");
 }
 
@@ -264,7 +258,7 @@ static enum err apply_some(struct call *c, const char *deployment_id, struct bat
     *at += a.done;
     if (*failed != OK) {
         b->line = b->entries[*at].line;
-        put_problem(&out, c, *failed, b->line);
+        put_problem(&out, c, *failed, &c->problem, b->line);
     }
     enum err sent = call_stream_write(c, out.data, out.len);
     arena_release(&arena);
@@ -280,9 +274,8 @@ static enum err apply_batch(struct call *c, const char *deployment_id, struct ba
     if (*failed != OK || b->bad == OK)
         return OK;
     struct buf out = { .arena = &b->arena };
-    c->problem = b->problem;
     *failed = b->bad;
-    put_problem(&out, c, b->bad, b->line);
+    put_problem(&out, c, b->bad, &b->problem, b->line);
     return call_stream_write(c, out.data, out.len);
 }
 

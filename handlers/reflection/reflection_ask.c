@@ -233,7 +233,7 @@ static enum err ask_model(struct call *c, struct reflection *r, struct llm_answe
     enum err err = llm_ask(&c->task, &question, answer);
     if (is_model_failure(err)) {
         set_outcome(c, r, "model_failed", problem_code(err), c->problem.detail);
-        c->problem = (struct problem){ .arena = c->problem.arena };
+        problem_clear(&c->problem);
         return OK;
     }
     TRY(err);
