@@ -376,12 +376,15 @@ static enum err export_page(struct call *c, struct pages *p, const struct rows *
         buf_text(&out, "# Lessons\n\n");
     for (int row = 0; row < count; row++)
         (md ? put_markdown : put_jsonl)(&out, r, row);
+    p->bytes = (int64_t)out.len;
     return call_stream_write(c, out.data, out.len);
 }
 
 static enum err export_lessons(struct call *c)
 {
-    struct pages p = { .query = &lesson_export, .in = c->in, .limit = 100, .take = export_page };
+    struct pages p = {
+        .query = &lesson_export, .in = c->in, .limit = 100, .streams = true, .take = export_page
+    };
     return pages_walk(c, &p);
 }
 

@@ -364,7 +364,7 @@ void metrics_page(struct buf *out)
     family(out, "daybook_embedder_seconds_total", "counter", "Time spent by the built-in embedder.");
     buf_fmt(out, "daybook_embedder_seconds_total %.6f\n", (double)sum(GAUGE(embed_us)) / 1e6);
     family(out, "daybook_connections", "gauge", "Open client connections.");
-    buf_fmt(out, "daybook_connections %lld\n", clients_count());
+    buf_fmt(out, "daybook_connections %lld\n", clients_connected());
     family(out, "daybook_info", "gauge", "The running version.");
     buf_fmt(out, "daybook_info{version=\"%s\",commit=\"%s\"} 1\n", DAYBOOK_VERSION, DAYBOOK_COMMIT);
 }

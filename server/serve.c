@@ -29,6 +29,7 @@
 #include "server/dispatch/route.h"
 #include "server/embed_worker.h"
 #include "server/http/daemon.h"
+#include "server/http/proxies.h"
 #include "server/log.h"
 #include "server/loop.h"
 #include "server/metrics.h"
@@ -321,7 +322,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
                                       : cores > MAX_LOOPS ? MAX_LOOPS
                                                           : cores);
     char url[64];
-    if (!listen_all(config, has_keys, threads, count, url))
+    if (!proxies_read(config->trusted_proxies) || !listen_all(config, has_keys, threads, count, url))
         return 1;
     if (remote_check_configured(config) && !remote_setup()) {
         fprintf(stderr, "daybookd: libcurl cannot start\n");

@@ -4,11 +4,17 @@
 
 #include "server/dispatch/query.h"
 
+enum { PAGES_STREAM_BYTES = 32 * 1024 };
+
 /* The field table of the query must contain FIELD_PAGES; `in` is the struct that it describes. */
 struct pages {
     const struct query *query;
     void *in;
-    int64_t limit; /* rows per page */
+    int64_t limit; /* most rows per page */
+    /* `take` streams the page and sets `bytes` to its length. Pages have then as many rows as fit into
+     * PAGES_STREAM_BYTES, so that an export holds little memory while its client is slow. */
+    bool streams;
+    int64_t bytes;
     /* Processes the first `count` rows. `step` is released after the page. */
     enum err (*take)(struct call *c, struct pages *p, const struct rows *r, int count, struct arena *step);
     void *arg;

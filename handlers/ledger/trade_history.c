@@ -180,6 +180,7 @@ static enum err export_page(struct call *c, struct pages *p, const struct rows *
         rows_csv_names(&out, r);
     for (int row = 0; row < count; row++)
         (csv ? rows_csv : json_line)(&out, r, row);
+    p->bytes = (int64_t)out.len;
     return call_stream_write(c, out.data, out.len);
 }
 
@@ -187,7 +188,7 @@ static enum err trade_export(struct call *c)
 {
     struct trade_in *in = c->in;
     const struct query *q = strcmp(in->sort, "entry_asc") == 0 ? &export_asc : &export_desc;
-    struct pages p = { .query = q, .in = in, .limit = 1000, .take = export_page };
+    struct pages p = { .query = q, .in = in, .limit = 1000, .streams = true, .take = export_page };
     return pages_walk(c, &p);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/sha256.h"
 #include "db/keys.h"
+#include "server/dispatch/origin.h"
 #include "server/log.h"
 
 enum {
@@ -72,6 +73,8 @@ static void identify(struct call *c, const char *owner, enum role role)
 static enum err check_key(struct auth *a, struct call *c, bool fresh, bool *reload_needed)
 {
     *reload_needed = false;
+    if (a->keys && !a->keys->any)
+        TRY(origin_check_host(c));
     if (c->route->role == ROLE_PUBLIC) {
         identify(c, "", ROLE_PUBLIC);
         return OK;

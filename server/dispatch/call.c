@@ -77,6 +77,11 @@ enum err call_stream_begin(struct call *c, const char *content_type)
     return exchange_stream_begin(c->exchange);
 }
 
+enum err call_stream_wait(struct call *c)
+{
+    return exchange_stream_wait(c->exchange);
+}
+
 enum err call_stream_write(struct call *c, const void *bytes, size_t len)
 {
     return exchange_stream_write(c->exchange, bytes, len);

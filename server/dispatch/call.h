@@ -80,6 +80,8 @@ enum err call_reply_text(struct call *c, int status, const char *content_type, c
 /* Streams: begin, then write as often as needed. A write waits while the client is slow. ERR_BAD_REQUEST from
  * a write means that the client has disconnected. Only in routes that wait. */
 enum err call_stream_begin(struct call *c, const char *content_type) must_check;
+/* Waits for a slow client. Call it before memory is used for what will be written next. */
+enum err call_stream_wait(struct call *c) must_check;
 enum err call_stream_write(struct call *c, const void *bytes, size_t len) must_check;
 
 /* Reads the next line of the body, without its newline. Blank lines are skipped, but counted in *number (from

@@ -15,6 +15,7 @@
 #include "server/coro.h"
 #include "server/dispatch/auth.h"
 #include "server/dispatch/idempotency.h"
+#include "server/dispatch/origin.h"
 #include "server/dispatch/query.h"
 #include "server/dispatch/route.h"
 #include "server/id.h"
@@ -143,6 +144,7 @@ static enum err begin(struct exchange *x)
     if (!c->route) /* OPTIONS */
         return OK;
     set_limits(c);
+    TRY(origin_check_writer(c));
     TRY(auth_early(c));
     if (x->method == POST && headers->idempotency_key && !is_visible_ascii(headers->idempotency_key, 1, 255))
         return ERR_INVALID_IDEMPOTENCY_KEY;
@@ -355,7 +357,7 @@ static void account(struct exchange *x, bool sent)
         .us = us,
         .bytes_in = x->received_bytes,
         .bytes_out = x->sent_bytes,
-        .code = error != OK && (sent || x->state == EXCHANGE_TOO_SLOW) ? problem_code(error) : NULL,
+        .code = error != OK && (sent || x->state == EXCHANGE_CUT) ? problem_code(error) : NULL,
     };
     log_request(&line);
 }

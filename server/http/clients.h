@@ -2,17 +2,19 @@
 #ifndef DAYBOOK_SERVER_HTTP_CLIENTS_H
 #define DAYBOOK_SERVER_HTTP_CLIENTS_H
 
-#include <sys/socket.h>
-
+#include "server/http/address.h"
 #include "server/problem.h"
 
 struct client;
 
-/* Counts a new connection. Its verdict is OK, ERR_TOO_MANY_CONNECTIONS or
- * ERR_TOO_MANY_CONNECTIONS_FROM_ADDRESS. */
-struct client *clients_add(const struct sockaddr *address, long long max_total, long long max_per_address);
+/* Counts a new connection. False: there are more than `max`. It is counted all the same. */
+bool clients_connect(long long max);
+void clients_disconnect(void);
+long long clients_connected(void);
+
+/* Counts a connection for its address, or a request for the address that a trusted proxy gives. *err becomes
+ * ERR_TOO_MANY_CONNECTIONS_FROM_ADDRESS if there are more than `max`. */
+struct client *clients_add(const struct address *address, long long max, enum err *err);
 void clients_remove(struct client *c);
-enum err clients_verdict(const struct client *c);
-long long clients_count(void);
 
 #endif

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "server/config.h"
-#include "server/http/clients.h"
 #include "server/http/gate.h"
 #include "server/http/http_internal.h"
 #include "server/http/spool.h"
@@ -21,13 +20,8 @@ enum {
      * POLL_WINDOW_US, before it suspends the connection. A window shorter than the kernel's tick would
      * program the hardware timer twice per request. */
     MAX_POLLS = 16,
-    DRAIN_BYTES = 4 << 20, /* drain up to 4 MB past the limit so that the client sees the error */
-};
-
-/* A connection, as the daemon's socket context. */
-struct peer {
-    struct gate *gate;
-    struct client *client;
+    DRAIN_BYTES =
+        64 << 20, /* of a rejected body are read past the limit, so that the client sees the error */
 };
 
 /* ---- reading ---- */
@@ -37,15 +31,22 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
     return exchange_new(cls, connection, target);
 }
 
+/* The daemon closes the connection after this long without a byte received or sent. */
+static void set_idle_limit(struct MHD_Connection *connection, int64_t ms)
+{
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)((ms + 999) / 1000));
+}
+
 static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
                          enum MHD_RequestTerminationCode how)
 {
     struct http *h = cls;
-    (void)connection;
     struct exchange *x = *con_cls;
     *con_cls = NULL;
     if (!x)
         return;
+    if (x->stream.started)
+        set_idle_limit(connection, h->loop->config->idle_timeout_ms);
     h->run_needed = true;             /* the next request may already be in the buffer */
     if (x->state != EXCHANGE_HEADERS) /* otherwise only the request line arrived */
         h->app->account(x, x->state == EXCHANGE_SENDING && how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
@@ -58,26 +59,10 @@ static bool overloaded(const struct exchange *x)
     return x->limits.sheds && x->http->working >= x->loop->config->max_in_flight;
 }
 
-static enum err check_head(struct exchange *x, struct framing_verdict v)
-{
-    if (v.err == OK || strcmp(x->target, GATE_REJECTED) != 0)
-        return OK;
-    if (v.err == ERR_HEADER_TOO_LARGE && !v.why)
-        return problem_set(x->task->problem, v.err, "the limit is %lld bytes",
-                           (long long)x->loop->config->max_header_bytes);
-    return problem_set(x->task->problem, v.err, "%s", v.why);
-}
-
 static enum err admit(struct exchange *x)
 {
-    struct http *h = x->http;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    const struct peer *peer = info->socket_context;
-    enum err err = clients_verdict(peer->client);
-    if (err == OK)
-        err = check_head(x, gate_verdict(peer->gate));
-    if (err == OK && h->draining)
+    enum err err = peer_admit(x);
+    if (err == OK && x->http->draining)
         err = ERR_SHUTTING_DOWN;
     if (err != OK)
         x->reply->close = true;
@@ -97,26 +82,6 @@ static enum err open_spool(struct exchange *x)
     return spool_open(x->spool, spool_limit(x->loop->config));
 }
 
-void exchange_identified(struct exchange *x, enum err err)
-{
-    if (x->state == EXCHANGE_STOPPED)
-        return;
-    if (err == OK)
-        err = open_spool(x);
-    if (err != OK)
-        x->http->app->refuse(x, err);
-    else if (x->state == EXCHANGE_IDENTIFYING)
-        exchange_set_state(x, EXCHANGE_IDENTIFIED);
-}
-
-/* Authenticates before a bulk body is read, so that an unknown key cannot fill the disk. */
-static void identify(struct exchange *x)
-{
-    x->http->app->identify(x);
-    if (x->state == EXCHANGE_BODY && !x->spool)
-        exchange_set_state(x, EXCHANGE_IDENTIFYING);
-}
-
 bool exchange_has_body(const struct exchange *x)
 {
     return x->headers.transfer_encoding ||
@@ -131,6 +96,30 @@ static bool should_drain(const struct exchange *x)
         return false;
     const char *length = x->headers.content_length;
     return !length || strtoull(length, NULL, 10) <= x->limits.body_bytes + DRAIN_BYTES;
+}
+
+void exchange_identified(struct exchange *x, enum err err)
+{
+    if (x->state == EXCHANGE_STOPPED)
+        return;
+    if (err == OK)
+        err = open_spool(x);
+    if (err != OK && should_drain(x)) {
+        x->refused = err;
+        err = OK;
+    }
+    if (err != OK)
+        x->http->app->refuse(x, err);
+    else if (x->state == EXCHANGE_IDENTIFYING)
+        exchange_set_state(x, EXCHANGE_IDENTIFIED);
+}
+
+/* Authenticates before a bulk body is read, so that an unknown key cannot fill the disk. */
+static void identify(struct exchange *x)
+{
+    x->http->app->identify(x);
+    if (x->state == EXCHANGE_BODY && !x->spool && x->refused == OK)
+        exchange_set_state(x, EXCHANGE_IDENTIFYING);
 }
 
 static void begin(struct exchange *x, const char *method)
@@ -168,10 +157,10 @@ static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *s
 {
     x->http->run_needed = true; /* more may already be in the buffer */
     x->received_bytes += *size;
-    if (x->received_bytes > x->limits.body_bytes + DRAIN_BYTES)
+    if (x->received_bytes > x->limits.body_bytes + DRAIN_BYTES) {
+        exchange_cut(x, x->refused);
         return MHD_NO;
-    if (x->spool)
-        exchange_restart_timer(x); /* a bulk body may take long, as long as bytes arrive */
+    }
     if (x->refused == OK)
         x->refused = store_body(x, data, *size);
     if (x->refused != OK && x->spool)
@@ -207,6 +196,8 @@ static enum MHD_Result send_reply(struct exchange *x)
     headers_add(x, r);
     if (!x->stream.started)
         x->sent_bytes = reply->body.len;
+    else
+        set_idle_limit(x->connection, x->loop->config->stream_idle_timeout_ms);
     exchange_set_state(x, EXCHANGE_SENDING);
     enum MHD_Result ok = MHD_queue_response(x->connection, (unsigned)reply->status, r);
     MHD_destroy_response(r);
@@ -250,7 +241,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     case EXCHANGE_IDENTIFIED:
         exchange_set_state(x, EXCHANGE_BODY); /* after a resume, the daemon repeats the headers callback */
         return MHD_YES;
-    case EXCHANGE_TOO_SLOW:
+    case EXCHANGE_CUT:
     case EXCHANGE_STOPPED:
         return MHD_NO;
     default:
@@ -261,29 +252,6 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     if (x->state == EXCHANGE_WORKING || x->state == EXCHANGE_POLLED)
         wait_for_reply(x);
     return MHD_YES;
-}
-
-static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
-                          enum MHD_ConnectionNotificationCode what)
-{
-    struct http *h = cls;
-    const struct config *config = h->loop->config;
-    struct peer *peer = *socket_context;
-    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        gate_close(peer->gate);
-        clients_remove(peer->client);
-        free(peer);
-        return;
-    }
-    *socket_context = peer = calloc(1, sizeof *peer);
-    if (!peer)
-        abort();
-    const int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    peer->gate = gate_open(h->loop, fd);
-    peer->client = clients_add(info ? info->client_addr : NULL, config->max_connections,
-                               config->max_connections_per_address);
 }
 
 /* ---- on the loop ---- */
@@ -327,7 +295,7 @@ struct http *daemon_open(struct loop *loop, int fd, const struct http_app *app)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->max_header_bytes + PARSED_BYTES,
         MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_URI_LOG_CALLBACK, on_target, h,
         MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, peer_notify, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (!h->mhd) {
         free(h);
         return NULL;
@@ -417,6 +385,7 @@ void daemon_stop(struct http *h)
     }
     loop_watch(h->loop, &h->watch, 0);
     MHD_stop_daemon(h->mhd);
+    loop_timer_off(h->loop, &h->trim);
     gate_thread_end();
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "server/config.h"
+#include "server/http/clients.h"
 #include "server/http/http_internal.h"
 #include "server/http/spool.h"
 
@@ -29,8 +30,8 @@ static const struct {
     [EXCHANGE_HEADERS] = { .next = TO(BODY) | TO(GONE) },
     [EXCHANGE_BODY] = { .listed = true,
                         .clock = CLOCK_BODY,
-                        .next = TO(TOO_SLOW) | TO(IDENTIFYING) | TO(WORKING) | TO(ANSWERED) | TO(GONE) },
-    [EXCHANGE_TOO_SLOW] = { .listed = true, .next = TO(GONE) },
+                        .next = TO(CUT) | TO(IDENTIFYING) | TO(WORKING) | TO(ANSWERED) | TO(GONE) },
+    [EXCHANGE_CUT] = { .listed = true, .next = TO(GONE) },
     [EXCHANGE_IDENTIFYING] = { .listed = true,
                                .suspended = true,
                                .clock = CLOCK_BODY,
@@ -38,7 +39,7 @@ static const struct {
     [EXCHANGE_IDENTIFIED] = { .listed = true,
                               .needs_run = true,
                               .clock = CLOCK_BODY,
-                              .next = TO(BODY) | TO(TOO_SLOW) | TO(GONE) },
+                              .next = TO(BODY) | TO(CUT) | TO(GONE) },
     [EXCHANGE_WORKING] = { .listed = true,
                            .works = true,
                            .clock = CLOCK_WORK,
@@ -81,11 +82,13 @@ static void unlist(struct exchange *x)
     x->http->in_flight--;
 }
 
-/* A bulk request starts to work when its reply starts, and works until its coroutine ends. */
+/* A coroutine works until it ends, even if it waits for the slow client of a stream. */
 static bool counts_as_working(const struct exchange *x)
 {
-    return states[x->state].works || (x->held && x->limits.bulk);
+    return states[x->state].works || x->held;
 }
+
+static void start_timer(struct exchange *x);
 
 static void on_grace_over(struct timer *t)
 {
@@ -94,14 +97,30 @@ static void on_grace_over(struct timer *t)
         loop_timer(x->loop, t, WRITE_GRACE_US); /* it is computing; cancel it when it waits next */
 }
 
+void exchange_cut(struct exchange *x, enum err why)
+{
+    x->reply->error = why;
+    exchange_set_state(x, EXCHANGE_CUT);
+    /* If nothing more arrives, the daemon closes the connection as idle. */
+    MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+}
+
+/* A bulk body may take long, as long as it is not too slow. */
+static bool arrives_fast_enough(const struct exchange *x)
+{
+    const struct config *config = x->loop->config;
+    const int64_t bytes = (int64_t)(x->received_bytes - x->timed_bytes);
+    return x->limits.bulk && bytes * 1000 >= config->min_body_rate * config->request_timeout_ms;
+}
+
 static void on_timeout(struct timer *t)
 {
     struct exchange *x = container_of(t, struct exchange, timer);
     if (states[x->state].clock == CLOCK_BODY && !states[x->state].suspended) {
-        x->reply->error = ERR_BODY_TIMEOUT;
-        exchange_set_state(x, EXCHANGE_TOO_SLOW); /* the daemon accepts no reply in the middle of a body */
-        /* If nothing more arrives, the daemon closes the connection as idle. */
-        MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+        if (arrives_fast_enough(x))
+            start_timer(x);
+        else
+            exchange_cut(x, ERR_BODY_TIMEOUT);
         return;
     }
     if (task_cancel(x->task, ERR_REQUEST_TIMEOUT, false))
@@ -110,10 +129,11 @@ static void on_timeout(struct timer *t)
     loop_timer(x->loop, t, WRITE_GRACE_US);
 }
 
-void exchange_restart_timer(struct exchange *x)
+static void start_timer(struct exchange *x)
 {
     const int64_t ms =
         states[x->state].clock == CLOCK_WORK ? x->limits.work_ms : x->loop->config->request_timeout_ms;
+    x->timed_bytes = x->received_bytes;
     x->timer.fire = on_timeout;
     loop_timer(x->loop, &x->timer, ms * 1000);
 }
@@ -135,7 +155,7 @@ void exchange_set_state(struct exchange *x, enum exchange_state state)
     if (states[state].clock == CLOCK_NONE)
         loop_timer_off(h->loop, &x->timer);
     else if (states[state].clock != states[old].clock)
-        exchange_restart_timer(x);
+        start_timer(x);
     if (states[state].suspended && !states[old].suspended)
         MHD_suspend_connection(x->connection);
     else if (!states[state].suspended && states[old].suspended)
@@ -165,7 +185,8 @@ static void exchange_free(struct exchange *x)
     exchange_set_state(x, EXCHANGE_GONE);
     if (x->spool)
         spool_close(x->spool);
-    free(x->stream.data);
+    clients_remove(x->client);
+    stream_free(x);
     x->http->app->close(x);
     free(x);
 }

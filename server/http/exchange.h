@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "server/http/address.h"
 #include "server/http/method.h"
 #include "server/task.h"
 
@@ -17,7 +18,8 @@ struct MHD_Connection;
 /* The request headers that we use. NULL: not sent. */
 struct http_headers {
     const char *authorization, *api_key, *request_id, *traceparent, *idempotency_key, *if_none_match, *accept,
-        *content_type, *content_length, *transfer_encoding, *expect, *preflight_method;
+        *content_type, *content_length, *transfer_encoding, *expect, *preflight_method, *host, *origin,
+        *forwarded_for;
 };
 
 struct reply {
@@ -46,7 +48,7 @@ struct stream {
 enum exchange_state {
     EXCHANGE_HEADERS,     /* reading the headers */
     EXCHANGE_BODY,        /* reading the body */
-    EXCHANGE_TOO_SLOW,    /* the body did not arrive in time; the next bytes close the connection */
+    EXCHANGE_CUT,         /* ended in the middle of its body; the next bytes close the connection */
     EXCHANGE_IDENTIFYING, /* authenticating the caller before a bulk body is read */
     EXCHANGE_IDENTIFIED,  /* authenticated; the daemon repeats the headers callback, then reads the body */
     EXCHANGE_WORKING,     /* the application has just been called */
@@ -66,8 +68,10 @@ struct exchange {
     struct loop *loop;
     struct exchange *prev, *next; /* list of exchanges in flight, newest first */
     struct MHD_Connection *connection;
-    void *call;        /* the application's memory, allocated with the exchange */
-    struct task *task; /* the application's task; its arena holds the strings of the request */
+    struct address address; /* of the client */
+    struct client *client;  /* counts the request for it; NULL: the connection is counted */
+    void *call;             /* the application's memory, allocated with the exchange */
+    struct task *task;      /* the application's task; its arena holds the strings of the request */
     struct reply *reply;
     enum exchange_state state; /* changed by exchange_set_state alone */
     /* A coroutine uses the exchange. Not part of the state, because the work and the connection end in either
@@ -94,6 +98,7 @@ struct exchange {
     int polls;
     int64_t serial, start_us;
     size_t received_bytes, sent_bytes;
+    size_t timed_bytes; /* received_bytes when the timer of the body started */
 };
 
 /* The application's callbacks. All run on the loop's thread. */
@@ -128,6 +133,8 @@ void exchange_release(struct exchange *x);
 
 /* Streams: see server/dispatch/call.h. */
 enum err exchange_stream_begin(struct exchange *x) must_check;
+/* Waits until the buffer has room. Fails if the client has disconnected or the service stops. */
+enum err exchange_stream_wait(struct exchange *x) must_check;
 enum err exchange_stream_write(struct exchange *x, const void *bytes, size_t len) must_check;
 void exchange_stream_end(struct exchange *x, enum err err);
 

@@ -14,23 +14,30 @@ struct http {
     struct MHD_Daemon *mhd;
     struct watch watch;
     struct exchange *first;
-    int in_flight;   /* being read, worked on or sent */
-    int working;     /* being worked on; compared with max_in_flight. Slow clients do not count */
-    int polled;      /* exchanges in EXCHANGE_POLLED */
-    bool draining;   /* new requests are rejected */
-    bool abandoned;  /* running requests must end */
-    bool run_needed; /* the daemon must run in this turn */
-    int64_t ran_us;  /* time of the daemon's last run */
-    int64_t begun;   /* requests since the start */
+    int in_flight;     /* being read, worked on or sent */
+    int working;       /* being worked on; compared with max_in_flight. Slow clients do not count */
+    int polled;        /* exchanges in EXCHANGE_POLLED */
+    bool draining;     /* new requests are rejected */
+    bool abandoned;    /* running requests must end */
+    bool run_needed;   /* the daemon must run in this turn */
+    struct timer trim; /* returns the memory of streams that have ended */
+    int64_t ran_us;    /* time of the daemon's last run */
+    int64_t begun;     /* requests since the start */
 };
 
 /* exchange.c */
 struct exchange *exchange_new(struct http *h, struct MHD_Connection *connection, const char *target);
 void exchange_set_state(struct exchange *x, enum exchange_state state);
-/* Restarts the time limit of the body or of the work. */
-void exchange_restart_timer(struct exchange *x);
+/* Ends a request in the middle of its body, where the daemon accepts no reply. The log tells why. */
+void exchange_cut(struct exchange *x, enum err why);
 /* The daemon has finished with the exchange. */
 void exchange_closed(struct exchange *x);
+
+/* peer.c */
+void peer_notify(void *cls, struct MHD_Connection *connection, void **socket_context,
+                 enum MHD_ConnectionNotificationCode what);
+/* Sets the address of the exchange. An error if the connection or the head of the request is rejected. */
+enum err peer_admit(struct exchange *x);
 
 /* headers.c */
 void headers_read(struct exchange *x);
@@ -39,5 +46,6 @@ void headers_add(struct exchange *x, struct MHD_Response *r);
 /* stream.c: for the daemon. */
 struct MHD_Response *stream_response(struct exchange *x);
 void stream_gone(struct exchange *x);
+void stream_free(struct exchange *x);
 
 #endif

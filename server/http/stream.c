@@ -1,14 +1,22 @@
 /* Streamed replies. The writer waits for a slow client, and holds only this buffer meanwhile. */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/http/http_internal.h"
 
-enum { HIGH_WATER = 128 * 1024, LOW_WATER = 32 * 1024, READ_BYTES = 32 * 1024 };
+enum { HIGH_WATER = 16 * 1024, LOW_WATER = 8 * 1024, READ_BYTES = 8 * 1024, TRIM_US = 1000 * 1000 };
 
 static bool writer_waits(const struct exchange *x)
 {
     return x->task->wait == &x->stream.wait;
+}
+
+static void release_buffer(struct stream *s)
+{
+    free(s->data);
+    s->data = NULL;
+    s->len = s->sent = s->cap = 0;
 }
 
 static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
@@ -32,10 +40,28 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
     s->sent += n;
     x->sent_bytes += n;
     if (s->sent == s->len)
-        s->sent = s->len = 0;
+        release_buffer(s);
     if (s->len - s->sent < LOW_WATER && writer_waits(x))
         task_wake(&s->wait, OK);
     return (ssize_t)n;
+}
+
+/* The allocator keeps what hundreds of streams have freed, because smaller blocks lie between. */
+static void on_trim(struct timer *t)
+{
+    (void)t;
+    malloc_trim(0);
+}
+
+void stream_free(struct exchange *x)
+{
+    struct http *h = x->http;
+    if (!x->stream.started)
+        return;
+    release_buffer(&x->stream);
+    h->trim.fire = on_trim;
+    if (!h->trim.armed && !h->abandoned)
+        loop_timer(h->loop, &h->trim, TRIM_US);
 }
 
 struct MHD_Response *stream_response(struct exchange *x)
@@ -68,8 +94,7 @@ enum err exchange_stream_begin(struct exchange *x)
     return OK;
 }
 
-/* Waits until the buffer has room. Fails if the client has disconnected or the service stops. */
-static enum err wait_for_client(struct exchange *x)
+enum err exchange_stream_wait(struct exchange *x)
 {
     struct stream *s = &x->stream;
     while (!s->gone && s->len - s->sent > HIGH_WATER) {
@@ -89,7 +114,7 @@ static void make_room(struct stream *s, size_t len)
     }
     if (s->cap - s->len >= len)
         return;
-    s->cap = (s->len + len) * 2;
+    s->cap = s->len + len;
     s->data = realloc(s->data, s->cap);
     if (!s->data)
         abort();
@@ -98,7 +123,7 @@ static void make_room(struct stream *s, size_t len)
 enum err exchange_stream_write(struct exchange *x, const void *bytes, size_t len)
 {
     struct stream *s = &x->stream;
-    TRY(wait_for_client(x));
+    TRY(exchange_stream_wait(x));
     if (!len)
         return OK;
     make_room(s, len);

@@ -7,8 +7,8 @@ import { newLesson } from '../lib/lessons.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite();
-const SECOND = 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n';
-const POST = 'POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+const SECOND = 'GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n';
+const POST = 'POST /v1/lessons HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
 
 /** Sends the bytes, all at once or one by one, and returns everything until the server closes. */
 function send(bytes, { slowly = false } = {}) {
@@ -40,18 +40,18 @@ const CASES = {
   'two transfer encodings': `${POST}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n${SECOND}`,
   'a length with a sign': `${POST}Content-Length: +2\r\n\r\n{}${SECOND}`,
   'a line that ends with LF alone': `GET /health/live HTTP/1.1\nHost: a\n\n${SECOND}`,
-  'a bare CR in a header': `GET /health/live HTTP/1.1\r\nHost: a\r\nX: b\rc\r\n\r\n${SECOND}`,
-  'a NUL in a header': `GET /health/live HTTP/1.1\r\nHost: a\r\nX: b\0c\r\n\r\n${SECOND}`,
-  'a NUL in the target': `GET /health/live\0 HTTP/1.1\r\nHost: a\r\n\r\n${SECOND}`,
-  'a space in the target': `GET /health/live x HTTP/1.1\r\nHost: a\r\n\r\n${SECOND}`,
-  'two Host headers': `GET /health/live HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n${SECOND}`,
+  'a bare CR in a header': `GET /health/live HTTP/1.1\r\nHost: localhost\r\nX: b\rc\r\n\r\n${SECOND}`,
+  'a NUL in a header': `GET /health/live HTTP/1.1\r\nHost: localhost\r\nX: b\0c\r\n\r\n${SECOND}`,
+  'a NUL in the target': `GET /health/live\0 HTTP/1.1\r\nHost: localhost\r\n\r\n${SECOND}`,
+  'a space in the target': `GET /health/live x HTTP/1.1\r\nHost: localhost\r\n\r\n${SECOND}`,
+  'two Host headers': `GET /health/live HTTP/1.1\r\nHost: localhost\r\nHost: b\r\n\r\n${SECOND}`,
   'no Host header': `GET /health/live HTTP/1.1\r\n\r\n${SECOND}`,
-  'two Authorization headers': `GET /v1/lessons HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n${SECOND}`,
-  'two API keys': `GET /v1/lessons HTTP/1.1\r\nHost: a\r\nX-API-Key: a\r\nX-API-Key: b\r\n\r\n${SECOND}`,
-  'a header without a name': `GET /health/live HTTP/1.1\r\nHost: a\r\n: b\r\n\r\n${SECOND}`,
+  'two Authorization headers': `GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n${SECOND}`,
+  'two API keys': `GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\nX-API-Key: a\r\nX-API-Key: b\r\n\r\n${SECOND}`,
+  'a header without a name': `GET /health/live HTTP/1.1\r\nHost: localhost\r\n: b\r\n\r\n${SECOND}`,
   'HTTP/2': `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${SECOND}`,
   'bytes that are not HTTP': '\x16\x03\x01\x02\x00\x01\x00\r\n\r\n',
-  'more than 64 query parameters': `GET /v1/lessons?${'a=b&'.repeat(200)}a=b HTTP/1.1\r\nHost: a\r\n\r\n${SECOND}`,
+  'more than 64 query parameters': `GET /v1/lessons?${'a=b&'.repeat(200)}a=b HTTP/1.1\r\nHost: localhost\r\n\r\n${SECOND}`,
 };
 
 for (const [name, bytes] of Object.entries(CASES))
@@ -67,7 +67,7 @@ for (const [name, bytes] of Object.entries(CASES))
     });
 
 test('heads over the limits are 431 with their own problem document', async () => {
-  for (const head of [`GET /${'a'.repeat(16_384)} HTTP/1.1\r\nHost: a\r\n`, `GET / HTTP/1.1\r\nHost: a\r\n${'a: b\r\n'.repeat(150)}`, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'b'.repeat(9_000)}\r\n`]) {
+  for (const head of [`GET /${'a'.repeat(16_384)} HTTP/1.1\r\nHost: localhost\r\n`, `GET / HTTP/1.1\r\nHost: localhost\r\n${'a: b\r\n'.repeat(150)}`, `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'b'.repeat(9_000)}\r\n`]) {
     const answer = await send(`${head}\r\n${SECOND}`);
     assert.match(answer, /^HTTP\/1\.[01] 431 /);
     assert.equal(JSON.parse(answer.split('\r\n\r\n')[1]).code, 'header_too_large');
@@ -75,7 +75,7 @@ test('heads over the limits are 431 with their own problem document', async () =
 });
 
 test('heads at the limits are served', async () => {
-  const close = 'Host: a\r\nConnection: close\r\n';
+  const close = 'Host: localhost\r\nConnection: close\r\n';
   for (const head of [
     `GET /health/live?${'a=b&'.repeat(63)}a=b HTTP/1.1\r\n${close}`,
     `GET /health/live HTTP/1.1\r\n${'a: b\r\n'.repeat(62)}${close}`,

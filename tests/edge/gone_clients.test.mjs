@@ -7,13 +7,13 @@ import { until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite();
-const BULK = 'POST /v1/episodic/bulk HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-ndjson\r\n';
+const BULK = 'POST /v1/episodic/bulk HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n';
 
 const SENT = {
   'nothing': '',
   'half a request line': 'GET /v1/less',
-  'half a header': 'GET /v1/lessons HTTP/1.1\r\nHost: a\r\nX: ',
-  'half a body': 'POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
+  'half a header': 'GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\nX: ',
+  'half a body': 'POST /v1/lessons HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
   'half a bulk body': `${BULK}Content-Length: 100000\r\n\r\n{"a":`,
   'half a chunk': `${BULK}Transfer-Encoding: chunked\r\n\r\n100\r\n{"a":`,
 };
@@ -30,7 +30,7 @@ for (const [what, bytes] of Object.entries(SENT))
     });
 
 test('a half-closed client still gets its reply', async () => {
-  const sockets = await connectMany(50, s.service.port, () => 'GET /v1/lessons HTTP/1.1\r\nHost: a\r\n\r\n');
+  const sockets = await connectMany(50, s.service.port, () => 'GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\n\r\n');
   const answers = sockets.map((socket) => new Promise((resolve) => {
     let text = '';
     socket.on('data', (chunk) => (text += chunk)).on('close', () => resolve(text));
@@ -43,7 +43,7 @@ test('a head that takes longer than its limit is cut and logged, and others are 
   const service = await s.another({ args: ['--header-timeout-ms', '500'] });
   const api = makeClient(service.base);
   try {
-    const sockets = await connectMany(300, service.port, (i) => (i % 2 ? 'GET /v1/lessons HTTP/1.1\r\nHost: a\r\n' : ''));
+    const sockets = await connectMany(300, service.port, (i) => (i % 2 ? 'GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\n' : ''));
     const drip = setInterval(() => sockets.forEach((socket) => socket.destroyed || socket.write('')), 100);
     for (let i = 0; i < 50; i++) await api.get('/v1/lessons?limit=1', { status: 200 });
     await Promise.all(sockets.map(closed));

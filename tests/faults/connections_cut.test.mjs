@@ -34,7 +34,7 @@ test('disconnecting in the middle of the headers leaves nothing behind', async (
 test('disconnecting in the middle of a body stores nothing', async () => {
   const { head, body } = createBytes({ tags: ['cut'] });
   await leave(await connectMany(60, s.service.port, (i) => head + body.slice(0, (i * 5) % body.length)));
-  const chunked = `POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n`;
+  const chunked = `POST /v1/lessons HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n`;
   await leave(await connectMany(20, s.service.port, () => chunked)); // the whole body without the final chunk
   await settled(s.api, baseline);
   assert.deepEqual((await s.api.get('/v1/lessons?tags=cut', { status: 200 })).json.items, []);
@@ -52,7 +52,7 @@ test('a client that half-closes after its request still gets the response', asyn
 
 test('disconnecting in the middle of an export releases its connection', async () => {
   for (let round = 0; round < 2; round++) {
-    const sockets = await connectMany(12, s.service.port, (i) => `GET /v1/lessons/export?format=${i % 2 ? 'md' : 'jsonl'} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const sockets = await connectMany(12, s.service.port, (i) => `GET /v1/lessons/export?format=${i % 2 ? 'md' : 'jsonl'} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     await Promise.all(
       sockets.map(
         (socket, i) =>
@@ -79,10 +79,10 @@ test('disconnecting during a statement leaks nothing', async () => {
   const requests = [
     head + body,
     keyed.head + keyed.body,
-    'GET /v1/lessons HTTP/1.1\r\nHost: a\r\n\r\n',
-    'GET /v1/lessons/export?format=md HTTP/1.1\r\nHost: a\r\n\r\n',
-    'GET /v1/lessons/curation HTTP/1.1\r\nHost: a\r\n\r\n',
-    `POST /v1/lessons/${id}/retire HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${retire.length}\r\n\r\n${retire}`,
+    'GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /v1/lessons/export?format=md HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /v1/lessons/curation HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    `POST /v1/lessons/${id}/retire HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${retire.length}\r\n\r\n${retire}`,
   ];
   await whileLocked(s.cluster, s.database, async () => {
     const sockets = await connectMany(requests.length, s.service.port, (i) => requests[i]);
@@ -98,7 +98,7 @@ test('disconnecting during a statement leaks nothing', async () => {
 
 test('many clients disconnecting at every stage concurrently leak nothing', async () => {
   const { head, body } = createBytes({ tags: ['storm'] });
-  const parts = ['', 'GET ', 'GET /v1/lessons HTTP/1.1\r\n', head, head + body.slice(0, 20), 'GET /v1/lessons?limit=200 HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /v1/lessons/export?format=md HTTP/1.1\r\nHost: a\r\n\r\n'];
+  const parts = ['', 'GET ', 'GET /v1/lessons HTTP/1.1\r\n', head, head + body.slice(0, 20), 'GET /v1/lessons?limit=200 HTTP/1.1\r\nHost: localhost\r\n\r\n', 'GET /v1/lessons/export?format=md HTTP/1.1\r\nHost: localhost\r\n\r\n'];
   for (let round = 0; round < 3; round++) {
     const sockets = await connectMany(70, s.service.port, (i) => parts[i % parts.length]);
     await sleep(round * 15);

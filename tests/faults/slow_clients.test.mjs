@@ -62,17 +62,17 @@ test('1,000 clients that drip headers and bodies delay no others and do not coun
   // The limit of requests in flight is below the number of slow bodies, which do not count.
   await withService(['--max-in-flight', '50', '--max-connections-per-address', '1005', '--request-timeout-ms', '600000', '--idle-timeout-ms', '600000'], async (service, api, baseline) => {
     const { head, body } = createBytes({ tags: ['drip'] });
-    const sockets = await connectMany(1000, service.port, (i) => (i % 2 ? head : 'POST /v1/lessons HTTP/1.1\r\nHost: a\r\nX-Slow: '));
+    const sockets = await connectMany(1000, service.port, (i) => (i % 2 ? head : 'POST /v1/lessons HTTP/1.1\r\nHost: localhost\r\nX-Slow: '));
     await until(async () => (await metric(api, 'daybook_connections')) >= 1000, 'all are connected');
     const stop = drip(sockets, (i) => (i % 2 ? body.slice(0, -1) : 'x'));
     await served(api, 200);
     assert.ok((await metric(api, 'daybook_connections')) >= 1000, 'all of that was served beside the slow clients');
 
     // This address has reached its connection limit, another has not.
-    const more = await connectMany(10, service.port, () => 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const more = await connectMany(10, service.port, () => 'GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
     const answers = await Promise.all(more.map(async (socket) => (await socket.toArray()).join('')));
     assert.ok(answers.some((text) => text.startsWith('HTTP/1.1 429 ') && text.includes('too_many_connections_from_address')), answers[9]);
-    const other = await connectAndSend(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', '127.0.0.2');
+    const other = await connectAndSend(service.port, 'GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n', '127.0.0.2');
     assert.match((await other.toArray()).join(''), /^HTTP\/1\.1 200 /);
 
     await stop();
@@ -101,11 +101,11 @@ test('a body that drips or stalls is abandoned after its time limit', async () =
 });
 
 test('slow readers of large responses occupy no database connection and delay no other requests', async () => {
-  await withService(['--slow-connections', '1', '--loops', '1', '--max-in-flight', '5'], async (service, api, baseline) => {
+  await withService(['--slow-connections', '1', '--loops', '1', '--max-in-flight', '12'], async (service, api, baseline) => {
     const readers = [];
     for (let some = 1; some <= 2; some++) {
-      // They read nothing. Once their buffers are full, only their clients are waited for, and they no longer count as in flight.
-      readers.push(...(await connectMany(4, service.port, (i) => `GET /v1/lessons/export?format=${i % 2 ? 'md' : 'jsonl'}&tags=filled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)));
+      // They read nothing. Once their buffers are full, only their clients are waited for.
+      readers.push(...(await connectMany(4, service.port, (i) => `GET /v1/lessons/export?format=${i % 2 ? 'md' : 'jsonl'}&tags=filled HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)));
       await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= 4 * some, 'the exports have started');
       await quiet(api);
     }
@@ -129,9 +129,9 @@ test('slow readers of large responses occupy no database connection and delay no
   });
 });
 
-test('a reader that stops for good is disconnected after the idle timeout', async () => {
-  await withService(['--idle-timeout-ms', '1000'], async (service, api, baseline) => {
-    const readers = await connectMany(8, service.port, () => 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n');
+test('a reader that stops for good is disconnected after the idle timeout of streams', async () => {
+  await withService(['--stream-idle-timeout-ms', '1000'], async (service, api, baseline) => {
+    const readers = await connectMany(8, service.port, () => 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= readers.length, 'the exports have started');
     await settled(api, baseline);
     for (const socket of readers) socket.destroy();
@@ -140,9 +140,9 @@ test('a reader that stops for good is disconnected after the idle timeout', asyn
 
 test('connections over the total limit get an error, and existing ones are served', async () => {
   await withService(['--max-connections', '200'], async (service, api) => {
-    const slow = await connectMany(210, service.port, () => 'GET /v1/lessons HTTP/1.1\r\nHost: a\r\n');
+    const slow = await connectMany(210, service.port, () => 'GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\n');
     const refused = await until(async () => {
-      const socket = await connectAndSend(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+      const socket = await connectAndSend(service.port, 'GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
       const text = (await socket.toArray()).join('');
       return text.startsWith('HTTP/1.1 503 ') && text;
     }, 'a connection is refused');

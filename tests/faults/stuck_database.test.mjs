@@ -201,7 +201,7 @@ test('a stop is clean whatever the service is doing', async () => {
   // exports that nobody reads, and exports waiting for a connection
   await fill(s.query, 3000);
   await withService(['--stop-timeout-ms', '300', '--slow-connections', '1'], async (service, api) => {
-    const readers = await Promise.all(Array.from({ length: 10 }, () => connectAndSend(service.port, 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n')));
+    const readers = await Promise.all(Array.from({ length: 10 }, () => connectAndSend(service.port, 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n')));
     await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= readers.length, 'the exports have started');
     await eventually(service.stop(), 'the service ends');
     for (const socket of readers) socket.destroy();
@@ -209,12 +209,12 @@ test('a stop is clean whatever the service is doing', async () => {
 
   // hanging statements, among them exports in progress
   await withService(['--stop-timeout-ms', '300', '--slow-connections', '1'], async (service) => {
-    const reader = await connectAndSend(service.port, 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: a\r\n\r\n');
+    const reader = await connectAndSend(service.port, 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await new Promise((resolve) => reader.once('data', resolve));
     reader.pause();
     await locked(async () => {
       reader.resume();
-      const waiting = await Promise.all(Array.from({ length: 5 }, () => connectAndSend(service.port, 'GET /v1/lessons/curation HTTP/1.1\r\nHost: a\r\n\r\n')));
+      const waiting = await Promise.all(Array.from({ length: 5 }, () => connectAndSend(service.port, 'GET /v1/lessons/curation HTTP/1.1\r\nHost: localhost\r\n\r\n')));
       await blocked(s.query, 1);
       await eventually(service.stop(), 'the service ends');
       for (const socket of [reader, ...waiting]) socket.destroy();

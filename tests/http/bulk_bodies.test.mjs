@@ -30,7 +30,7 @@ async function prepare() {
 /** Blank lines: a body without a single item. */
 const blank = (bytes) => Buffer.alloc(bytes, '\n');
 
-const head = (headers) => `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n${headers}\r\n`;
+const head = (headers) => `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n${headers}\r\n`;
 
 /** A connection whose writes the test controls: {socket, text, closed}. */
 async function connection(service) {
@@ -120,8 +120,8 @@ test('a line longer than the ordinary body limit is line_too_long', async () => 
   });
 });
 
-test('a slow body that keeps arriving is read to its end, one that stalls is timed out', async () => {
-  await withService({ args: ['--request-timeout-ms', '500'] }, async (service) => {
+test('a slow body that keeps arriving is read to its end, one below the least rate is timed out', async () => {
+  await withService({ args: ['--request-timeout-ms', '500', '--min-body-rate', '4'] }, async (service) => {
     const c = await connection(service);
     c.socket.write(head('Transfer-Encoding: chunked\r\n'));
     const begun = Date.now();
@@ -130,7 +130,7 @@ test('a slow body that keeps arriving is read to its end, one that stalls is tim
     await eventually(c.closed, 'the response is complete');
     assert.match(c.text, /^HTTP\/1\.1 200 /);
 
-    const silent = await connection(service);
+    const silent = await connection(service); // 1 byte in 500 ms is less than 4 bytes a second
     silent.socket.write(`${head('Transfer-Encoding: chunked\r\n')}1\r\n\n\r\n`);
     await eventually(silent.closed, 'it is given up');
     assert.equal(silent.text, '');

@@ -70,7 +70,7 @@ test('a missing or invalid X-Request-ID is replaced by a UUIDv7', async () => {
 });
 
 test('X-Request-ID cannot inject a header into the response', async () => {
-  const answer = await exchange(s.service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nX-Request-ID: a\tb\r\nConnection: close\r\n\r\n', {
+  const answer = await exchange(s.service.port, 'GET /version HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: a\tb\r\nConnection: close\r\n\r\n', {
     method: 'GET',
     path: '/version',
   });
@@ -125,14 +125,14 @@ test('bytes that are not HTTP are rejected and the connection is closed', async 
 test('connections stay open between requests, also after an error', async () => {
   const targets = ['/version', '/v1/nothing', '/v1/lessons?limit=0', '/v1/lessons'];
   const requests = targets.map(
-    (path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n${path === targets.at(-1) ? 'Connection: close\r\n' : ''}\r\n`,
+    (path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${path === targets.at(-1) ? 'Connection: close\r\n' : ''}\r\n`,
   );
   const { received } = await exchange(s.service.port, requests.join(''));
   assert.deepEqual(received.toString().match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 422', 'HTTP/1.1 200']);
 });
 
 test('a body of ambiguous length is rejected and the connection is closed', async () => {
-  const head = 'POST /v1/lessons HTTP/1.1\r\nHost: daybook\r\nContent-Type: application/json\r\n';
+  const head = 'POST /v1/lessons HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
   for (const rest of [
     'Content-Length: 2\r\nContent-Length: 5\r\n\r\n{}',
     'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',

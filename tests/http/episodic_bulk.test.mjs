@@ -130,7 +130,7 @@ test('a client that disconnects leaves whole batches behind, and can send the re
   const { hostname, port } = new URL(s.service.base);
   const socket = net.connect(Number(port), hostname);
   socket.on('error', () => {});
-  socket.write(`POST /v1/episodic/bulk HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`);
+  socket.write(`POST /v1/episodic/bulk HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`);
   socket.write(body);
   await new Promise((resolve) => socket.on('data', (data) => data.includes('"created"') && resolve()));
   socket.destroy();

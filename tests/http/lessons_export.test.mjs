@@ -87,7 +87,7 @@ test('an unknown format is rejected', async () => {
 });
 
 test('HEAD of an export has no body, not even a final chunk', async () => {
-  const request = (method, path, end) => `${method} ${path} HTTP/1.1\r\nHost: a\r\n${end}\r\n`;
+  const request = (method, path, end) => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${end}\r\n`;
   const { received } = await exchange(
     s.service.port,
     request('HEAD', '/v1/lessons/export?format=jsonl', '') + request('GET', '/health/live', 'Connection: close\r\n'),

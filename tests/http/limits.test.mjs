@@ -50,7 +50,7 @@ async function openConnections(port, count) {
 test('headers over the limit are 431 header_too_large', async () => {
   await withLimits(['--max-header-bytes', '2048'], async (service, api) => {
     for (const bytes of [2500, 9000]) {
-      const answer = await exchange(service.port, `GET /version HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`, {
+      const answer = await exchange(service.port, `GET /version HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`, {
         method: 'GET',
         path: '/version',
       });
@@ -63,7 +63,7 @@ test('headers over the limit are 431 header_too_large', async () => {
 
 test('a request line over the limit is rejected', async () => {
   await withLimits(['--max-header-bytes', '2048'], async (service, api) => {
-    const answer = await exchange(service.port, `GET /v1/lessons?text=${'x'.repeat(50_000)} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const answer = await exchange(service.port, `GET /v1/lessons?text=${'x'.repeat(50_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     assert.ok(answer === null || [414, 431].includes(answer.status), `status ${answer?.status}`);
     await api.get('/version', { status: 200 });
   });
@@ -73,7 +73,7 @@ test('too many connections from one address are 429, until some of them close', 
   await withLimits(['--max-connections-per-address', '8'], async (service) => {
     const sockets = await openConnections(service.port, 8);
     const get = () =>
-      exchange(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', { method: 'GET', path: '/version' });
+      exchange(service.port, 'GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n', { method: 'GET', path: '/version' });
     const refused = await until(async () => {
       const answer = await get();
       return answer?.status === 429 && answer;
@@ -88,7 +88,7 @@ test('too many connections in total are 503 with Retry-After', async () => {
   await withLimits(['--max-connections', '8'], async (service) => {
     const sockets = await openConnections(service.port, 8);
     const get = () =>
-      exchange(service.port, 'GET /version HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', { method: 'GET', path: '/version' });
+      exchange(service.port, 'GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n', { method: 'GET', path: '/version' });
     const refused = await until(async () => {
       const answer = await get();
       return answer?.status === 503 && answer;
@@ -104,7 +104,7 @@ test('an idle connection is closed after the idle timeout', async () => {
     const [socket] = await openConnections(service.port, 1);
     await eventually(once(socket, 'close'), 'the idle connection is closed');
     const [kept] = await openConnections(service.port, 1);
-    kept.write('GET /version HTTP/1.1\r\nHost: a\r\n\r\n');
+    kept.write('GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await eventually(once(kept, 'close'), 'an idle kept-alive connection is closed');
   });
 });
@@ -112,7 +112,7 @@ test('an idle connection is closed after the idle timeout', async () => {
 test('a body that does not arrive ends with 408 or a closed connection, and stores nothing', async () => {
   await withLimits(['--request-timeout-ms', '1000', '--idle-timeout-ms', '2000'], async (service, api) => {
     const body = JSON.stringify(newLesson({ tags: ['slow'] }));
-    const head = `POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const head = `POST /v1/lessons HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const answer = await eventually(
       exchange(service.port, head + body.slice(0, -1), { method: 'POST', path: '/v1/lessons' }),
       'the slow body is given up',

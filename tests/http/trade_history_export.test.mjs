@@ -122,7 +122,7 @@ test('an unknown format or sort is rejected', async () => {
 });
 
 test('HEAD of an export has no body, not even a final chunk', async () => {
-  const request = (method, target, end) => `${method} ${target} HTTP/1.1\r\nHost: a\r\n${end}\r\n`;
+  const request = (method, target, end) => `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${end}\r\n`;
   const { received } = await exchange(
     s.service.port,
     request('HEAD', path('format=csv'), '') + request('GET', '/health/live', 'Connection: close\r\n'),

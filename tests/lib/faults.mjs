@@ -277,5 +277,5 @@ export const closed = (socket) => (socket.destroyed || socket.closed ? Promise.r
 /** The bytes of a request to create a lesson: {head, body}. */
 export function createBytes(changes, headers = '') {
   const body = JSON.stringify(newLesson(changes));
-  return { head: `POST /v1/lessons HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`, body };
+  return { head: `POST /v1/lessons HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`, body };
 }
