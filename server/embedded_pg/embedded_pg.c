@@ -147,7 +147,7 @@ static void reap_strays(pid_t but)
 static bool launch(void)
 {
     pg_log_rotate(&pg.folder);
-    if (!pg_stop_leftovers(pg.folder.cluster, is_stopping))
+    if (!pg_stop_leftovers(pg.folder.cluster, is_stopping) || !pg_folder_clear_socket(&pg.folder))
         return false;
     pthread_mutex_lock(&pg.mutex);
     pid_t pid = pg.stopping ? 0 : spawn_postgres();

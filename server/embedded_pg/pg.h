@@ -55,6 +55,8 @@ bool pg_folder_open(const char *data, struct pg_folder *f);
 void pg_folder_close(struct pg_folder *f);
 /* Creates a folder for the socket with a path that is short enough. */
 bool pg_folder_socket(struct pg_folder *f);
+/* Removes the socket and its lock that a killed PostgreSQL left behind. Call it when none runs. */
+bool pg_folder_clear_socket(const struct pg_folder *f);
 /* Writes "folder/name". Aborts if it does not fit; pg_folder_open has checked that it does. */
 void pg_folder_path(char out[PG_PATH], const char *folder, const char *name);
 /* Replaces the content of the file, which the user will own. */

@@ -298,3 +298,16 @@ bool pg_folder_socket(struct pg_folder *f)
         return true;
     return log_failure("cannot create a folder for PostgreSQL's socket in /tmp: %s", strerror(errno));
 }
+
+/* PostgreSQL does not start while a process has the pid in the lock, even a zombie or an unrelated one. */
+bool pg_folder_clear_socket(const struct pg_folder *f)
+{
+    static const char *const endings[] = { ".lock", "" };
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char path[PG_PATH];
+        snprintf(path, sizeof path, "%s/.s.PGSQL.%d%s", f->socket, PG_PORT, endings[i]);
+        if (unlink(path) != 0 && errno != ENOENT)
+            return log_failure("cannot remove %s: %s", path, strerror(errno));
+    }
+    return true;
+}
