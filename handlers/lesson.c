@@ -382,10 +382,9 @@ static enum err export_page(struct call *c, struct pages *p, const struct rows *
 
 static enum err export_lessons(struct call *c)
 {
-    struct pages p = {
-        .query = &lesson_export, .in = c->in, .limit = 100, .streams = true, .take = export_page
-    };
-    return pages_walk(c, &p);
+    struct lesson_in *in = c->in;
+    struct pages p = { PAGES_OF(&lesson_export, in), .streams = true, .take = export_page };
+    return pages_walk(c, &p, 100);
 }
 
 /* Appends a conflict, which has a reason, or a duplicate, which has none. */

@@ -1,11 +1,10 @@
 /* The models that entries and situations have vectors of, and POST /v1/embeddings/rebuild, which makes those
  * that lack a vector of the service's own model. */
-#include <string.h>
-
 #include "core/base/json_put.h"
 #include "core/base/vector.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/pages.h"
 #include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/embedder.h"
@@ -99,7 +98,7 @@ struct progress {
     size_t source; /* index of the current source; SOURCES: done */
     int64_t embedded, refused, remaining;
     bool begun;          /* the response has begun */
-    char at[64], id[64]; /* the cursor */
+    struct arena cursor; /* its values */
 };
 
 /* Puts the new vectors into in->vectors. Returns how many texts were rejected. */
@@ -135,16 +134,6 @@ static enum err embed_rows(struct call *c, struct arena *step, struct embeddings
     return OK;
 }
 
-static void move_cursor(struct embeddings_in *in, struct progress *p, const struct rows *r,
-                        struct arena *step)
-{
-    struct cursor_values last;
-    rows_cursor(r, rows_count(r) - 1, step, &last);
-    strncpy(p->at, last.value[0], sizeof p->at - 1);
-    strncpy(p->id, last.value[1], sizeof p->id - 1);
-    in->cursor = (struct cursor_values){ 2, { p->at, p->id } };
-}
-
 static void next_source(struct embeddings_in *in, struct progress *p)
 {
     p->source++;
@@ -169,7 +158,7 @@ static enum err rebuild_batch(struct call *c, struct arena *step, struct embeddi
         in->max != FIELD_NO_INT && in->max - p->embedded < in->batch ? in->max - p->embedded : in->batch;
     TRY(query_rows(c, source->missing, in, step, &r));
     if (rows_count(r))
-        move_cursor(in, p, r, step);
+        pages_cursor_after(r, rows_count(r) - 1, &p->cursor, &in->cursor);
     if (rows_count(r) < in->limit)
         next_source(in, p);
     if (!rows_count(r))
@@ -227,6 +216,8 @@ static enum err embeddings_rebuild(struct call *c)
         err = rebuild_batch(c, &step, in, &p);
         arena_release(&step);
     }
+    in->cursor = (struct cursor_values){ 0 };
+    arena_release(&p.cursor);
     if (err != OK && !p.begun)
         return err;
     if (err == OK)

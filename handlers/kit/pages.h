@@ -6,11 +6,11 @@
 
 enum { PAGES_STREAM_BYTES = 32 * 1024 };
 
-/* The field table of the query must contain FIELD_PAGES; `in` is the struct that it describes. */
 struct pages {
     const struct query *query;
-    void *in;
-    int64_t limit; /* most rows per page */
+    void *in;       /* the struct that the query's field table describes, with FIELD_PAGES */
+    int64_t *limit; /* these two are members of it */
+    struct cursor_values *cursor;
     /* `take` streams the page and sets `bytes` to its length. Pages have then as many rows as fit into
      * PAGES_STREAM_BYTES, so that an export holds little memory while its client is slow. */
     bool streams;
@@ -19,11 +19,16 @@ struct pages {
     enum err (*take)(struct call *c, struct pages *p, const struct rows *r, int count, struct arena *step);
     void *arg;
     bool started; /* false for the first page */
-    char cursor[2][64];
 };
 
-/* Runs one statement per page, so that a slow client holds no connection and no snapshot, and memory holds
- * one page at a time. An empty list has one empty page. */
-enum err pages_walk(struct call *c, struct pages *p) must_check;
+/* The first members, for a struct `in_` with the members of FIELD_PAGES. */
+#define PAGES_OF(query_, in_) .query = (query_), .in = (in_), .limit = &(in_)->limit, .cursor = &(in_)->cursor
+
+/* Runs one statement per page of at most `most` rows, so that a slow client holds no connection and no
+ * snapshot, and memory holds one page at a time. An empty list has one empty page. */
+enum err pages_walk(struct call *c, struct pages *p, int64_t most) must_check;
+
+/* Moves the cursor behind that row. Its values are in `kept`, which held those of the page before. */
+void pages_cursor_after(const struct rows *r, int row, struct arena *kept, struct cursor_values *cursor);
 
 #endif

@@ -188,8 +188,8 @@ static enum err trade_export(struct call *c)
 {
     struct trade_in *in = c->in;
     const struct query *q = strcmp(in->sort, "entry_asc") == 0 ? &export_asc : &export_desc;
-    struct pages p = { .query = q, .in = in, .limit = 1000, .streams = true, .take = export_page };
-    return pages_walk(c, &p);
+    struct pages p = { PAGES_OF(q, in), .streams = true, .take = export_page };
+    return pages_walk(c, &p, 1000);
 }
 
 struct tally {
@@ -243,8 +243,8 @@ static enum err trade_stats(struct call *c)
     struct tally *t = arena_zero(&totals, sizeof *t);
     t->grouped = strcmp(in->group_by, "none") != 0;
     t->groups.arena = &totals;
-    struct pages p = { .query = &trade_results, .in = in, .limit = 10000, .take = stats_page, .arg = t };
-    enum err err = pages_walk(c, &p);
+    struct pages p = { PAGES_OF(&trade_results, in), .take = stats_page, .arg = t };
+    enum err err = pages_walk(c, &p, 10000);
     if (err == OK)
         put_tally(call_reply_json(c, 200), in->group_by, t);
     arena_release(&totals);

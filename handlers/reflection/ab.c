@@ -6,6 +6,7 @@
 #include "core/base/time_text.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/job.h"
+#include "handlers/kit/pages.h"
 #include "handlers/kit/row.h"
 #include "handlers/reflection/reflection.h"
 #include "handlers/routes.h"
@@ -99,35 +100,29 @@ static enum err check_count(struct ab_build *m)
                          (long long)most);
 }
 
+/* Adds the first `count` rows of a page to the report, which keeps only numbers, not the rows. */
 typedef enum err take_fn(struct ab_build *m, const struct rows *r, int count);
 
-static enum err read_page(struct ab_build *m, const struct query *q, take_fn *take, bool *more)
+struct read {
+    struct ab_build *build;
+    take_fn *take;
+};
+
+static enum err take_page(struct call *c, struct pages *p, const struct rows *r, int count,
+                          struct arena *step)
 {
-    struct arena page = { 0 };
-    struct rows *r;
-    enum err err = query_rows(m->c, q, &m->in, &page, &r);
-    if (err == OK) {
-        const int count = rows_count(r) > m->in.limit ? (int)m->in.limit : rows_count(r);
-        *more = rows_count(r) > count;
-        if (*more) /* two short texts, which must outlive the page */
-            rows_cursor(r, count - 1, &m->c->arena, &m->in.cursor);
-        err = take(m, r, count);
-    }
-    arena_release(&page);
-    return err;
+    (void)c;
+    (void)step;
+    const struct read *read = p->arg;
+    TRY(read->take(read->build, r, count));
+    return check_count(read->build);
 }
 
-/* Reads all rows page by page. The report keeps only numbers, not the rows. */
 static enum err read_all(struct ab_build *m, const struct query *q, int64_t limit, take_fn *take)
 {
-    m->in.limit = limit;
-    m->in.cursor = (struct cursor_values){ 0 };
-    for (bool more = true; more;) {
-        call_yield(m->c);
-        TRY(read_page(m, q, take, &more));
-        TRY(check_count(m));
-    }
-    return OK;
+    struct read read = { m, take };
+    struct pages p = { PAGES_OF(q, &m->in), .take = take_page, .arg = &read };
+    return pages_walk(m->c, &p, limit);
 }
 
 static enum err take_trades(struct ab_build *m, const struct rows *r, int count)

@@ -78,8 +78,7 @@ static enum err list_notes(struct call *c)
                                                           : &note_list;
     struct rows *r;
     TRY(query_rows(c, q, in, NULL, &r));
-    query_page(c, call_reply_json(c, 200), q, in, r, in->diff[0] == 't' ? put_with_diff : NULL);
-    return OK;
+    return query_page(c, call_reply_json(c, 200), q, in, r, in->diff[0] == 't' ? put_with_diff : NULL);
 }
 
 /* ---- promotion ---- */

@@ -29,6 +29,7 @@
     R(FROM_BODY, KIND_INT, k, .min = 0, .max = 20, .fallback = "5"), \
     R(FROM_BODY, KIND_INT, max_tokens, .min = 500, .max = 20000, .fallback = "4000")
 
+static const struct field signals_field = SIGNALS_FIELD(struct research_in, new_signals);
 static const struct field prepare_fields[] = { PREPARED, END_FIELDS };
 static const struct field step_fields[] = {
     PREPARED,
@@ -87,7 +88,7 @@ static struct objects regime_of(struct arena *arena, const struct regime_tags *t
 
 static enum err take_signals(struct call *c, struct research_in *in)
 {
-    const char *json = field_param(c->route->fields, in, "new_signals", &c->arena);
+    const char *json = field_ref_value(&(struct field_ref){ .field = &signals_field }, in, &c->arena);
     in->signals_json = json ? json : "{}";
     TRY(episodic_rerun_signals(c, "new_signals", &in->new_signals, &in->signals));
     in->entry.regime_tag = regime_of(&c->arena, &in->signals.regime);

@@ -113,6 +113,11 @@ enum err query_missing(struct call *c, const struct query *q, const void *in)
     return problem_set(&c->problem, ERR_NOT_FOUND, "there is no %s", buf_string(&out));
 }
 
+static const void *member(const struct field *f, const void *in)
+{
+    return (const char *)in + f->offset;
+}
+
 /* A list with `missing`, such as the history of one trade, is empty only if that trade does not exist, or if
  * a cursor points at the end. */
 static bool is_missing(const struct query *q, const void *in, const struct rows *r)
@@ -120,21 +125,18 @@ static bool is_missing(const struct query *q, const void *in, const struct rows 
     const enum shape shape = q->statement->shape;
     if (rows_count(r) || shape == SHAPE_NONE || (shape == SHAPE_LIST && !q->missing))
         return false;
-    const struct field *cursor = shape == SHAPE_LIST ? field_find(q->fields, "cursor") : NULL;
-    return !cursor ||
-           ((const struct cursor_values *)(const void *)((const char *)in + cursor->offset))->count == 0;
+    const struct cursor_values *cursor = q->plan->cursor ? member(q->plan->cursor, in) : NULL;
+    return !cursor || cursor->count == 0;
 }
 
-static int64_t page_limit(const struct query *q, const void *in)
+enum err query_page(struct call *c, struct buf *out, const struct query *q, const void *in,
+                    const struct rows *r, query_item *put)
 {
-    const struct field *limit = field_find(q->fields, "limit");
-    return *(const int64_t *)(const void *)((const char *)in + limit->offset);
-}
-
-void query_page(struct call *c, struct buf *out, const struct query *q, const void *in, const struct rows *r,
-                query_item *put)
-{
-    const int most = (int)page_limit(q, in);
+    if (!q->plan->limit) {
+        log_event(LOG_ERROR, "page_without_cursor", "query=%s: its statement takes no cursor", q->name);
+        return ERR_INTERNAL;
+    }
+    const int most = (int)*(const int64_t *)member(q->plan->limit, in);
     const int count = rows_count(r) > most ? most : rows_count(r);
     buf_text(out, "{\"items\":[");
     for (int row = 0; row < count; row++) {
@@ -155,6 +157,7 @@ void query_page(struct call *c, struct buf *out, const struct query *q, const vo
         buf_text(out, "null");
     }
     buf_char(out, '}');
+    return OK;
 }
 
 /* Renders the rows by the statement's shape. */
@@ -169,9 +172,8 @@ static enum err reply(struct call *c, int status, const struct query *q, const v
     }
     struct buf *out = call_reply_json(c, status);
     if (shape == SHAPE_LIST)
-        query_page(c, out, q, in, r, NULL);
-    else
-        rows_json(out, r, 0);
+        return query_page(c, out, q, in, r, NULL);
+    rows_json(out, r, 0);
     return OK;
 }
 

@@ -30,6 +30,7 @@ struct query {
 struct query_plan {
     const struct param *params;
     struct column_map map;
+    const struct field *limit, *cursor; /* of a list that is read in pages; else NULL */
 };
 
 /* clang-format off */
@@ -71,9 +72,10 @@ enum err query_missing(struct call *c, const struct query *q, const void *in) mu
 
 typedef void query_item(struct buf *out, const struct rows *r, int row);
 /* Writes the page {items, next_cursor} of at most in->limit rows. The statement fetches one row more, which
- * shows whether there is a next page. `put` writes an item; NULL: rows_json. */
-void query_page(struct call *c, struct buf *out, const struct query *q, const void *in, const struct rows *r,
-                query_item *put);
+ * shows whether there is a next page. `put` writes an item; NULL: rows_json. ERR_INTERNAL: the statement
+ * takes no cursor. */
+enum err query_page(struct call *c, struct buf *out, const struct query *q, const void *in,
+                    const struct rows *r, query_item *put) must_check;
 
 /* The handler of a route with a query: `prepare`, the query, `render` (see struct route). If the route does
  * not wait, this returns immediately and the query's callback replies. */
@@ -84,7 +86,8 @@ enum err query_run_route(struct call *c) must_check;
 /* ---- before the port opens ---- */
 
 /* Checks that every parameter is a field or comes from the call, that every column that is read exists, that
- * pages have cursors, that routes which do not wait run no slow statement, and that each statement is used.
+ * pages have cursors and limits, that routes which do not wait run no slow statement, and that each statement
+ * is used.
  * Also makes the plans. Prints each mistake on stderr with file and name. `described` is indexed like the
  * statements. */
 bool query_check_all(const struct described *described);

@@ -30,13 +30,15 @@ static const char *where(const struct query *q, struct arena *arena)
 
 static bool find_param(const struct query *q, const char *name, struct param *p)
 {
-    static const char *const own[] = { "owner", "new_id", "now", "request_id" };
-    for (int i = 0; i < 4; i++)
-        if (strcmp(name, own[i]) == 0) {
-            p->source = PARAM_OWNER + (unsigned)i;
+    static const char *const of_call[PARAM_FIELD] = {
+        [PARAM_OWNER] = "owner",
+        [PARAM_NEW_ID] = "new_id",
+        [PARAM_NOW] = "now",
+        [PARAM_REQUEST_ID] = "request_id",
+    };
+    for (p->source = 0; p->source < PARAM_FIELD; p->source++)
+        if (strcmp(name, of_call[p->source]) == 0)
             return true;
-        }
-    p->source = PARAM_FIELD;
     return field_ref_find(q->fields, name, &p->field);
 }
 
@@ -88,7 +90,7 @@ static const char *check_columns(const struct query *q, const struct described *
 static bool takes_cursor(const struct query *q)
 {
     for (int i = 0; i < q->statement->param_count; i++)
-        if (q->plan->params[i].source == PARAM_FIELD && q->plan->params[i].field.field->kind == KIND_CURSOR)
+        if (strcmp(q->statement->params[i], "cursor_1") == 0)
             return true;
     return false;
 }
@@ -98,13 +100,16 @@ static const char *check_page(const struct query *q, struct arena *arena)
 {
     if (q->statement->shape != SHAPE_LIST || !takes_cursor(q))
         return NULL;
-    if (!field_find(q->fields, "limit"))
+    const struct field *limit = field_find(q->fields, "limit");
+    if (!limit || limit->kind != KIND_INT)
         return arena_fmt(arena, "%s: the field table of %s has a cursor but no limit", where(q, arena),
                          q->statement->name);
     for (int i = 0; i < 2; i++)
         if (q->plan->map.cursor[i] < 0)
             return arena_fmt(arena, "%s: %s takes a cursor but has no column _cursor_%d", where(q, arena),
                              q->statement->name, i + 1);
+    q->plan->limit = limit;
+    q->plan->cursor = field_find(q->fields, "cursor"); /* check_params has found its parts */
     return NULL;
 }
 
@@ -150,6 +155,10 @@ const char *query_check_route(const struct route *r, struct arena *arena)
     if (r->query && r->method != POST && r->query->statement->shape == SHAPE_ONE && !r->query->missing)
         return arena_fmt(arena, "%s %s: query %s (%s) must say what is missing when there is no row", method,
                          r->path, r->query->name, where(r->query, arena));
+    if (r->query && !r->render && r->query->statement->shape == SHAPE_LIST && !takes_cursor(r->query))
+        return arena_fmt(arena,
+                         "%s %s: query %s (%s) is a list without a cursor, so the route must render it",
+                         method, r->path, r->query->name, where(r->query, arena));
     if (r->handle && !waits && r->role != ROLE_PUBLIC)
         return arena_fmt(arena, "%s %s has a handler of its own, so it must be marked waits", method,
                          r->path);

@@ -47,6 +47,9 @@ struct in {
 static const struct field get_fields[] = { FIELD_ID(struct in), FIELD_AS_OF(struct in), END_FIELDS };
 static const struct field page_fields[] = { FIELD_ID(struct in), FIELD_AS_OF(struct in),
                                             FIELD_PAGE(struct in), END_FIELDS };
+static const struct field unlimited_fields[] = { FIELD_ID(struct in), FIELD_AS_OF(struct in),
+                                                 FIELD(FROM_QUERY, KIND_CURSOR, struct in, cursor),
+                                                 FIELD(FROM_QUERY, KIND_LINE, struct in, limit), END_FIELDS };
 static const struct field short_fields[] = { FIELD_ID(struct in), END_FIELDS };
 
 /* Like QUERY, but without adding it to the queries of the service. */
@@ -109,6 +112,13 @@ START_TEST(a_list_with_a_cursor_needs_cursor_columns)
 }
 END_TEST
 
+START_TEST(a_list_with_a_cursor_needs_a_number_as_its_limit)
+{
+    TRIED(wrong, LESSON_HISTORY, unlimited_fields);
+    refused(&wrong, "has a cursor but no limit");
+}
+END_TEST
+
 START_TEST(the_text_of_a_404_names_fields_of_its_table)
 {
     TRIED(wrong, LESSON_GET, get_fields, .missing = "lesson {ident}");
@@ -138,6 +148,13 @@ static enum err handle(struct call *c)
     return OK;
 }
 
+static enum err render(struct call *c, const struct rows *r)
+{
+    (void)c;
+    (void)r;
+    return OK;
+}
+
 START_TEST(a_route_of_one_object_needs_the_text_of_its_404)
 {
     TRIED(get, LESSON_GET, get_fields);
@@ -145,6 +162,16 @@ START_TEST(a_route_of_one_object_needs_the_text_of_its_404)
     route_refused(&r, "get (handlers/wrong.c:7) must say what is missing");
     TRIED(named, LESSON_GET, get_fields, .missing = "lesson {id}");
     r.query = &named;
+    ck_assert_ptr_null(query_check_route(&r, &arena));
+}
+END_TEST
+
+START_TEST(a_route_of_a_list_needs_a_cursor_or_a_renderer)
+{
+    TRIED(block, LESSON_BLOCK, page_fields);
+    struct route r = { GET, "/v1/x", .query = &block, INPUT(page_fields, struct in), .role = ROLE_READER };
+    route_refused(&r, "block (handlers/wrong.c:7) is a list without a cursor");
+    r.render = render;
     ck_assert_ptr_null(query_check_route(&r, &arena));
 }
 END_TEST
@@ -191,9 +218,11 @@ int main(void)
         &an_unknown_parameter_is_rejected,
         &an_unknown_column_is_rejected,
         &a_list_with_a_cursor_needs_cursor_columns,
+        &a_list_with_a_cursor_needs_a_number_as_its_limit,
         &the_text_of_a_404_names_fields_of_its_table,
         &a_column_missing_from_new_rows_of_a_tick_stops_the_start,
         &a_route_of_one_object_needs_the_text_of_its_404,
+        &a_route_of_a_list_needs_a_cursor_or_a_renderer,
         &a_slow_statement_needs_a_route_that_waits,
         &a_route_has_one_handler_that_may_run_queries,
         &a_statement_without_a_query_is_rejected,
