@@ -9,7 +9,7 @@ export const OPEN = 1000;
 /** A connection that has made one request and stays open. */
 function openConnection(port, path) {
   return new Promise((resolve, reject) => {
-    const socket = net.connect(port, '127.0.0.1', () => socket.write(`GET ${path} HTTP/1.1\r\nHost: bench\r\n\r\n`));
+    const socket = net.connect(port, '127.0.0.1', () => socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`));
     socket.closed_by_service = false;
     socket.on('error', reject);
     socket.once('data', (data) =>

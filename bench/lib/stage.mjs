@@ -101,7 +101,7 @@ export const startDaybook = (daybookd, args, log, env) =>
 function readiness(port) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(port, '127.0.0.1', () =>
-      socket.write('GET /health/ready HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n'),
+      socket.write('GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'),
     );
     socket.on('error', reject);
     socket.once('data', (data) => {
