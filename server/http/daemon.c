@@ -13,7 +13,10 @@
 #include "server/log.h"
 
 enum {
-    PARSED_BYTES = 12288, /* of a connection: FRAMING_HEADERS_MAX headers and as many parameters as allowed */
+    /* Of a connection, beside the head: 64 bytes for each of FRAMING_HEADERS_MAX headers and
+     * FRAMING_PARAMETERS_MAX parameters, and the head of the reply. libmicrohttpd clears all of it after each
+     * request, so every byte of it is resident memory. */
+    PARSED_BYTES = 8192,
     SPARE_CONNECTIONS = 64, /* accepted above the limit, so that their clients get an error */
     /* Suspending and resuming a connection costs two epoll_ctl and a recv, a sixth of a short request, and
      * most replies are ready within a turn or two. So the daemon polls for a reply this often, for at most

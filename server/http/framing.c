@@ -130,7 +130,7 @@ static struct framing_verdict check_request_line(struct head *h, struct part lin
     if (!is_target(target))
         return bad("the request target has a space or a control character");
     if (count_parameters(target) > FRAMING_PARAMETERS_MAX)
-        return bad("the query has more than 64 parameters");
+        return bad("the query has more than 32 parameters");
     return valid;
 }
 

@@ -14,7 +14,7 @@
 
 enum {
     FRAMING_HEADERS_MAX = 64,
-    FRAMING_PARAMETERS_MAX = 64,
+    FRAMING_PARAMETERS_MAX = 32,
     FRAMING_CHUNK_LINE_MAX = 256, /* bytes of a chunk's size and its extensions */
     FRAMING_TRAILERS_MAX = 4096,
 };
