@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "db/lanes.h"
 
 struct load {
@@ -20,7 +21,7 @@ static int by_hash(const void *a, const void *b)
 static struct key_set *read_keys(const PGresult *r)
 {
     int rows = PQntuples(r);
-    struct key_set *set = calloc(1, sizeof *set + (size_t)rows * sizeof set->keys[0]);
+    struct key_set *set = memory_zero(1, sizeof *set + (size_t)rows * sizeof set->keys[0]);
     set->any = rows > 0;
     for (int i = 0; i < rows; i++) {
         if (PQgetvalue(r, i, 3)[0] == 't')
@@ -46,7 +47,7 @@ static void loaded(struct op *op, PGresult *result, enum err err)
 
 void keys_load(struct db *db, void (*done)(void *user, struct key_set *keys, enum err err), void *user)
 {
-    struct load *load = malloc(sizeof *load);
+    struct load *load = memory_alloc(sizeof *load);
     *load = (struct load){ done, user };
     struct op *op = lanes_op_new(db);
     op->statement = &KEY_LIST;

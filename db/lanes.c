@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/memory.h"
 #include "db/db.h"
 #include "server/config.h"
 
@@ -35,13 +36,13 @@ static void lease_end(struct db *db, struct lease *lease, struct conn *conn, enu
 
 struct db *db_open(struct loop *loop, const char *url)
 {
-    struct db *db = calloc(1, sizeof *db);
+    struct db *db = memory_zero(1, sizeof *db);
     db->loop = loop;
     db->url = url;
     db->write_count = (int)loop->config->write_connections;
     db->slow_count = (int)loop->config->slow_connections;
-    db->write = calloc((size_t)db->write_count, sizeof *db->write);
-    db->slow = calloc((size_t)db->slow_count, sizeof *db->slow);
+    db->write = memory_zero((size_t)db->write_count, sizeof *db->write);
+    db->slow = memory_zero((size_t)db->slow_count, sizeof *db->slow);
     conn_init(&db->read, db, LANE_READ);
     conn_connect(&db->read);
     for (int i = 0; i < db->write_count; i++) {
@@ -101,7 +102,7 @@ struct op *lanes_op_new(struct db *db)
     if (op)
         db->spare = op->next;
     else
-        op = malloc(sizeof *op);
+        op = memory_alloc(sizeof *op);
     *op = (struct op){ 0 };
     return op;
 }

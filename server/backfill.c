@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/hash.h"
+#include "core/base/memory.h"
 #include "core/base/vector.h"
 #include "server/config.h"
 #include "server/coro.h"
@@ -520,7 +521,7 @@ bool backfill_open(struct loop *loop)
 {
     if (strcmp(loop->config->backfill, "off") == 0)
         return true;
-    struct backfill *b = calloc(1, sizeof *b);
+    struct backfill *b = memory_zero(1, sizeof *b);
     b->loop = loop;
     b->task = (struct task){ .loop = loop, .problem = &b->problem, .id = "backfill" };
     b->situations = wants_situations(loop->config);

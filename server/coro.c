@@ -1,7 +1,6 @@
 /* Coroutines: straight-line code that waits without blocking its event loop. */
 #include "server/coro.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -10,6 +9,8 @@
 #ifdef DAYBOOK_SANITIZED
 #include <sanitizer/common_interface_defs.h>
 #endif
+
+#include "core/base/memory.h"
 
 /* Only touched pages use memory. */
 enum { STACK_BYTES = 256 * 1024, MAX_SPARES = 32 };
@@ -72,14 +73,12 @@ static void trampoline(void)
 
 static struct coro *coro_new(void)
 {
-    struct coro *c = calloc(1, sizeof *c);
+    struct coro *c = memory_zero(1, sizeof *c);
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *stack = mmap(NULL, STACK_BYTES + page, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (!c || stack == MAP_FAILED || mprotect(stack, page, PROT_NONE) != 0 || getcontext(&c->self) != 0) {
-        fputs("daybookd: out of memory for a coroutine\n", stderr);
-        abort();
-    }
+    if (stack == MAP_FAILED || mprotect(stack, page, PROT_NONE) != 0 || getcontext(&c->self) != 0)
+        memory_exhausted(STACK_BYTES + page);
     c->stack = stack + page;
     c->stack_bytes = STACK_BYTES;
     c->self.uc_stack.ss_sp = c->stack;

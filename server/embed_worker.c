@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/base/memory.h"
 #include "server/log.h"
 #include "server/loop.h"
 #include "server/worker.h"
@@ -65,9 +66,7 @@ static void weights_release(struct worker_job *job)
 /* The first job of the thread, before any text. */
 static void post_weights(struct loop *loop)
 {
-    struct worker_job *job = calloc(1, sizeof *job);
-    if (!job)
-        abort();
+    struct worker_job *job = memory_zero(1, sizeof *job);
     *job = (struct worker_job){ .step = weights_step, .release = weights_release, .queue = WORKER_TEXTS };
     worker_post(loop, job);
 }
@@ -109,9 +108,7 @@ static struct job *job_new(struct embed_worker *w, const char *const *texts, siz
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += embed_text_bytes(texts[i]) + 1;
-    struct job *job = calloc(1, sizeof *job + count * EMBED_DIM * sizeof(float) + bytes);
-    if (!job)
-        abort();
+    struct job *job = memory_zero(1, sizeof *job + count * EMBED_DIM * sizeof(float) + bytes);
     job->job = (struct worker_job){ .step = embed_step, .release = embed_release, .queue = WORKER_TEXTS };
     job->w = w;
     job->count = count;
@@ -148,13 +145,11 @@ void embed_worker_stats(const struct embed_worker *w, struct embed_worker_stats 
 
 struct embed_worker *embed_worker_open(struct loop *loop)
 {
-    struct embed_worker *w = calloc(1, sizeof *w);
-    if (!w)
-        return NULL;
+    struct embed_worker *w = memory_zero(1, sizeof *w);
     w->scratch =
         mmap(NULL, embed_scratch_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (w->scratch == MAP_FAILED)
-        return NULL; /* the service does not start */
+        memory_exhausted(embed_scratch_bytes());
     worker_when_idle(loop->worker, IDLE_S, give_all_back, w);
     post_weights(loop);
     return w;

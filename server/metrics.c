@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "commit.gen.h"
+#include "core/base/memory.h"
 #include "db/db.h"
 #include "server/dispatch/route.h"
 #include "server/embed_worker.h"
@@ -97,7 +98,7 @@ static int64_t get(const counter *c)
 
 struct metrics *metrics_open(struct loop *loop)
 {
-    struct metrics *m = calloc(1, sizeof *m + (size_t)(route_count() + 1) * sizeof m->routes[0]);
+    struct metrics *m = memory_zero(1, sizeof *m + (size_t)(route_count() + 1) * sizeof m->routes[0]);
     m->loop = loop;
     m->next = all;
     all = m;

@@ -30,6 +30,7 @@
 #include "server/embed_worker.h"
 #include "server/http/daemon.h"
 #include "server/http/proxies.h"
+#include "server/json/tree.h"
 #include "server/log.h"
 #include "server/loop.h"
 #include "server/metrics.h"
@@ -315,6 +316,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     signal(SIGXFSZ, SIG_IGN); /* let write() fail with EFBIG instead */
     raise_descriptor_limit();
     route_init();
+    tree_setup();
 
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int count = config->loops ? (int)config->loops

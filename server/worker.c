@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/arena.h"
+#include "core/base/memory.h"
 #include "server/loop.h"
 
 /* Lower priority than the loops, which serve other requests meanwhile. */
@@ -284,9 +285,7 @@ static bool start_thread(struct worker *w)
 
 struct worker *worker_open(struct loop *loop)
 {
-    struct worker *w = calloc(1, sizeof *w);
-    if (!w)
-        return NULL;
+    struct worker *w = memory_zero(1, sizeof *w);
     w->loop = loop;
     w->done_watch = (struct watch){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .ready = on_done };
     if (w->done_watch.fd < 0 || !start_thread(w))

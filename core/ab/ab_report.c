@@ -6,6 +6,7 @@
 
 #include "core/ab/ab_internal.h"
 #include "core/base/hash.h"
+#include "core/base/memory.h"
 #include "core/reflect/lessons_hash.h"
 
 /* ---- names ---- */
@@ -70,9 +71,7 @@ int32_t ab_report_name(struct arena *arena, struct ab_names *n, const char *text
 
 struct ab_report *ab_report_open(const char *skill_id, const char *as_of)
 {
-    struct ab_report *r = calloc(1, sizeof *r);
-    if (!r)
-        abort();
+    struct ab_report *r = memory_zero(1, sizeof *r);
     r->skill_id = arena_text(&r->arena, skill_id);
     r->as_of = as_of ? arena_text(&r->arena, as_of) : NULL;
     r->json.arena = &r->arena;

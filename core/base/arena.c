@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
+
 /* Blocks are of two sizes, and a thread keeps so many of each: a request takes two or three, and malloc is
  * slow at their sizes. None where the sanitizer is to see the use of what was released. */
 enum { SMALL, LARGE, SIZES };
@@ -48,11 +50,7 @@ static size_t room(int size)
 
 static struct arena_block *block_new(size_t size)
 {
-    struct arena_block *b = malloc(sizeof *b + size);
-    if (!b) {
-        fputs("daybookd: out of memory\n", stderr);
-        abort();
-    }
+    struct arena_block *b = memory_alloc(sizeof *b + size);
     b->used = 0;
     b->size = size;
     return b;
@@ -73,7 +71,7 @@ void *arena_alloc(struct arena *a, size_t size)
 {
     const size_t align = alignof(max_align_t);
     if (size > SIZE_MAX / 4)
-        abort(); /* a size no caller can mean: an overflow upstream */
+        memory_exhausted(size); /* a size no caller can mean: an overflow upstream */
     size = (size + align - 1) & ~(align - 1);
     struct arena_block *b = a->blocks;
     if (b && b->size - b->used >= size) {

@@ -12,9 +12,8 @@ struct arena {
     struct arena_hook *hooks;   /* likewise */
 };
 
-/* All of these return memory that lives until arena_release; they never return NULL: the limits on bodies and
- * on requests in flight keep a process far from the point where malloc fails, and when it does the process
- * ends with a message. */
+/* All of these return memory that lives until arena_release. They never return NULL: see core/base/memory.h.
+ */
 void *arena_alloc(struct arena *a, size_t size); /* aligned for any type, not cleared */
 void *arena_zero(struct arena *a, size_t size);
 char *arena_copy(struct arena *a, const void *bytes, size_t len); /* adds a terminating NUL */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/memory.h"
 #include "core/base/sha256.h"
 #include "db/keys.h"
 #include "server/dispatch/origin.h"
@@ -209,7 +210,7 @@ static void reload(struct timer *t)
 
 struct auth *auth_open(struct loop *loop)
 {
-    struct auth *a = calloc(1, sizeof *a);
+    struct auth *a = memory_zero(1, sizeof *a);
     a->loop = loop;
     a->timer.fire = reload;
     loop_timer(loop, &a->timer, 0);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/base/memory.h"
 
 enum { BUCKETS = 4096 };
 
@@ -50,9 +51,7 @@ struct client *clients_add(const struct address *address, long long max, enum er
     pthread_mutex_lock(&mutex);
     struct client **slot = find_slot(address);
     if (!*slot) {
-        *slot = calloc(1, sizeof **slot);
-        if (!*slot)
-            abort();
+        *slot = memory_zero(1, sizeof **slot);
         (*slot)->address = *address;
     }
     struct client *c = *slot;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/base/memory.h"
 #include "server/config.h"
 #include "server/http/clients.h"
 #include "server/http/http_internal.h"
@@ -166,9 +167,7 @@ void exchange_set_state(struct exchange *x, enum exchange_state state)
 
 struct exchange *exchange_new(struct http *h, struct MHD_Connection *connection, const char *target)
 {
-    struct exchange *x = calloc(1, sizeof *x + h->app->call_bytes);
-    if (!x)
-        abort();
+    struct exchange *x = memory_zero(1, sizeof *x + h->app->call_bytes);
     x->http = h;
     x->loop = h->loop;
     x->connection = connection;

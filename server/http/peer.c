@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "server/config.h"
 #include "server/http/clients.h"
 #include "server/http/gate.h"
@@ -45,9 +46,7 @@ void peer_notify(void *cls, struct MHD_Connection *connection, void **socket_con
         peer_close(*socket_context);
         return;
     }
-    struct peer *p = *socket_context = calloc(1, sizeof *p);
-    if (!p)
-        abort();
+    struct peer *p = *socket_context = memory_zero(1, sizeof *p);
     peer_open(cls, connection, p);
 }
 

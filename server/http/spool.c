@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/memory.h"
 #include "server/log.h"
 
 enum {
@@ -111,9 +112,7 @@ void spool_close(struct spool *s)
 static void grow(struct spool *s)
 {
     s->cap = s->cap ? s->cap * 2 : (size_t)BLOCK_BYTES * 2;
-    s->data = realloc(s->data, s->cap + 1); /* +1 for the NUL after a last line that fills the buffer */
-    if (!s->data)
-        abort();
+    s->data = memory_resize(s->data, s->cap + 1); /* +1 for the NUL after a last line that fills the buffer */
 }
 
 /* Reads the next block of the file into the buffer. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "server/http/http_internal.h"
 
 enum { HIGH_WATER = 16 * 1024, LOW_WATER = 8 * 1024, READ_BYTES = 8 * 1024, TRIM_US = 1000 * 1000 };
@@ -115,9 +116,7 @@ static void make_room(struct stream *s, size_t len)
     if (s->cap - s->len >= len)
         return;
     s->cap = s->len + len;
-    s->data = realloc(s->data, s->cap);
-    if (!s->data)
-        abort();
+    s->data = memory_resize(s->data, s->cap);
 }
 
 enum err exchange_stream_write(struct exchange *x, const void *bytes, size_t len)

@@ -1,6 +1,9 @@
 /* Reads JSON bodies into a json_t tree. */
 #include "server/json/tree.h"
 
+#include <stdlib.h>
+
+#include "core/base/memory.h"
 #include "core/base/utf8.h"
 #include "server/json/number.h"
 #include "server/json/reader.h"
@@ -199,6 +202,11 @@ static enum err duplicate_error(const struct sent *s, const char *key)
     const size_t len = (size_t)(end - key) - 1;
     return problem_set(s->p, ERR_DUPLICATE_KEY, "%s: the key \"%.*s%s\" is there twice", position(s, key),
                        (int)utf8_cut(key + 1, len, KEY_SHOWN), key + 1, len > KEY_SHOWN ? "…" : "");
+}
+
+void tree_setup(void)
+{
+    json_set_alloc_funcs(memory_alloc, free);
 }
 
 enum err tree_read(const char *body, size_t len, int depth_limit, struct arena *arena, json_t **object,

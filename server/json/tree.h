@@ -10,6 +10,9 @@
 
 #include "server/problem.h"
 
+/* Trees use core/base/memory.h from now on. Call it before the first tree is read. */
+void tree_setup(void);
+
 /* Reads a JSON object, which the caller must release with json_decref. The detail of an error has the
  * position and the reason. */
 enum err tree_read(const char *body, size_t len, int depth_limit, struct arena *arena, json_t **object,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "server/config.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -52,7 +53,7 @@ struct llm *llm_open(const struct loop *l)
     const struct config *config = l->config;
     if (!config->model_api[0])
         return NULL;
-    struct llm *m = calloc(1, sizeof *m);
+    struct llm *m = memory_zero(1, sizeof *m);
     m->wire = llm_wire_find(config->model_api);
     m->url = url_of(&m->arena, config->model_url[0] ? config->model_url : m->wire->url, m->wire->tail);
     m->host = url_host(&m->arena, m->url);

@@ -6,6 +6,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "core/base/memory.h"
+
 enum {
     CONNECT_MS = 10000,
     EVENTS_A_TURN = 64,
@@ -121,7 +123,7 @@ static void add_header(struct transfer *t, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(t->headers, line);
     if (!longer)
-        abort();
+        memory_exhausted(strlen(line));
     t->headers = longer;
 }
 
@@ -307,7 +309,8 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *
 
 bool remote_setup(void)
 {
-    return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    return curl_global_init_mem(CURL_GLOBAL_DEFAULT, memory_alloc, free, memory_resize, memory_text,
+                                memory_zero) == CURLE_OK;
 }
 
 void remote_teardown(void)
@@ -317,7 +320,7 @@ void remote_teardown(void)
 
 struct remote *remote_open(struct loop *loop)
 {
-    struct remote *r = calloc(1, sizeof *r);
+    struct remote *r = memory_zero(1, sizeof *r);
     r->loop = loop;
     r->random = (uint32_t)loop_clock_us() | 1;
     r->timer.fire = on_time;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "server/config.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -33,7 +34,7 @@ struct remote_embedder *remote_embedder_open(const struct loop *l)
     const struct config *config = l->config;
     if (!config->embedding_url[0])
         return NULL;
-    struct remote_embedder *e = calloc(1, sizeof *e);
+    struct remote_embedder *e = memory_zero(1, sizeof *e);
     e->url = url_of(&e->arena, config->embedding_url, "embeddings");
     e->host = url_host(&e->arena, e->url);
     if (config->embedding_key[0])
