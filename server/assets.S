@@ -1,4 +1,6 @@
 /* Files that are part of the binary: the contract and the page that shows it. */
+#include "server/section_notes.S"
+
     .section .rodata
 
 #define ASSET(name, file) \
@@ -9,5 +11,3 @@
 ASSET(openapi_json, "openapi/openapi.json")
 ASSET(docs_html, "openapi/docs/index.html")
 ASSET(docs_viewer, "openapi/docs/viewer.js")
-
-    .section .note.GNU-stack,"",%progbits

@@ -1,5 +1,7 @@
 /* The weights of the built-in embedder, as part of the binary: the loader maps them, and what nobody asks for is not read. On
  * pages of their own, so that they can be given back. */
+#include "server/section_notes.S"
+
     .section .rodata.embed_weights, "a", %progbits
     .balign 4096
     .global embed_weights
@@ -8,5 +10,3 @@ embed_weights:
     .incbin "core/embed/weights.bin"
 embed_weights_end:
     .balign 4096
-
-    .section .note.GNU-stack,"",%progbits
