@@ -1,8 +1,7 @@
-/* Health, version, metrics and the API description. */
+/* Health, version and metrics. */
 #include "commit.gen.h"
 #include "server/dispatch/query.h"
 #include "handlers/routes.h"
-#include "server/assets.h"
 #include "server/dispatch/auth.h"
 #include "server/metrics.h"
 
@@ -32,35 +31,10 @@ static enum err metrics(struct call *c)
     return OK;
 }
 
-static enum err asset(struct call *c, const char *content_type, const char *from, const char *to)
-{
-    buf_add(call_reply_json(c, 200), from, (size_t)(to - from));
-    c->reply.content_type = content_type;
-    return OK;
-}
-
-static enum err openapi(struct call *c)
-{
-    return asset(c, "application/json", asset_openapi_json, asset_openapi_json_end);
-}
-
-static enum err docs(struct call *c)
-{
-    return asset(c, "text/html; charset=utf-8", asset_docs_html, asset_docs_html_end);
-}
-
-static enum err docs_viewer(struct call *c)
-{
-    return asset(c, "text/javascript; charset=utf-8", asset_docs_viewer, asset_docs_viewer_end);
-}
-
 const struct route meta_routes[] = {
     { GET, "/health/live", health_live },
     { GET, "/health/ready", health_ready },
     { GET, "/version", version },
     { GET, "/metrics", metrics },
-    { GET, "/openapi.json", openapi },
-    { GET, "/docs", docs },
-    { GET, "/docs/viewer.js", docs_viewer },
     END_ROUTES,
 };

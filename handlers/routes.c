@@ -5,6 +5,7 @@
 
 const struct route *const route_tables[] = {
     meta_routes,
+    docs_routes,
     lesson_routes,
     skill_routes,
     deployment_routes,

@@ -5,6 +5,7 @@
 #include "server/dispatch/call.h"
 
 extern const struct route meta_routes[];
+extern const struct route docs_routes[];
 extern const struct route lesson_routes[];
 extern const struct route materialize_routes[];
 extern const struct route tick_routes[];

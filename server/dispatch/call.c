@@ -61,11 +61,37 @@ static double accept_q(const char *accept, const char *type)
 bool call_prefers(struct call *c, const char *type)
 {
     const char *accept = c->exchange->headers.accept;
-    c->reply.by_accept = true;
+    c->reply.vary = "Accept";
     if (!accept)
         return false;
     const double q = accept_q(accept, type);
     return q > 0 && q > accept_q(accept, "application/json");
+}
+
+/* The q of a content coding, from its own entry or else from `*`; -1: the header has neither. */
+static double coding_q(const char *header, const char *coding)
+{
+    double q = -1;
+    const size_t coding_len = strlen(coding);
+    for (const char *p = header; *p; p += strcspn(p, ",")) {
+        p += strspn(p, " ,\t");
+        const size_t len = strcspn(p, " \t,;");
+        if (len == coding_len && strncasecmp(p, coding, len) == 0)
+            return weight_of(p);
+        if (len == 1 && *p == '*')
+            q = weight_of(p);
+    }
+    return q;
+}
+
+bool call_accepts_gzip(struct call *c)
+{
+    const char *accept = c->exchange->headers.accept_encoding;
+    c->reply.vary = "Accept-Encoding";
+    if (!accept)
+        return false;
+    const double q = coding_q(accept, "gzip");
+    return q > 0 && q >= coding_q(accept, "identity");
 }
 
 /* ---- the exchange ---- */

@@ -97,5 +97,7 @@ void call_yield(struct call *c);
 
 /* Whether the Accept header prefers `type` to application/json. */
 bool call_prefers(struct call *c, const char *type);
+/* Whether the Accept-Encoding header asks for gzip, and not rather for no coding. */
+bool call_accepts_gzip(struct call *c);
 
 #endif

@@ -274,15 +274,16 @@ static const char *quoted_hex(struct arena *arena, uint64_t value)
     return text;
 }
 
+/* Public replies have a tag only if their handler sets one: those of static files. */
 static void tag(struct call *c)
 {
     struct reply *r = &c->reply;
     const struct exchange *x = c->exchange;
-    if ((x->method != GET && x->method != HEAD) || r->status != 200 || r->no_store ||
-        c->route->role == ROLE_PUBLIC)
+    if ((x->method != GET && x->method != HEAD) || r->status != 200 || r->no_store)
         return;
-    r->etag = quoted_hex(&c->arena, hash_bytes(r->body.data, r->body.len, HASH_SEED));
-    if (etag_matches(x->headers.if_none_match, r->etag)) {
+    if (!r->etag && c->route->role != ROLE_PUBLIC)
+        r->etag = quoted_hex(&c->arena, hash_bytes(r->body.data, r->body.len, HASH_SEED));
+    if (r->etag && etag_matches(x->headers.if_none_match, r->etag)) {
         r->status = 304;
         r->body.len = 0;
     }

@@ -19,7 +19,7 @@ struct MHD_Connection;
 struct http_headers {
     const char *authorization, *api_key, *request_id, *traceparent, *idempotency_key, *if_none_match, *accept,
         *content_type, *content_length, *transfer_encoding, *expect, *preflight_method, *host, *origin,
-        *forwarded_for;
+        *forwarded_for, *accept_encoding;
 };
 
 struct reply {
@@ -27,11 +27,13 @@ struct reply {
     const char *content_type;
     struct buf body;
     const char *location, *allow, *etag, *request_id;
-    enum err error; /* the error that the reply reports */
-    bool replayed;  /* the stored response of an earlier request */
-    bool close;     /* close the connection after the reply */
-    bool no_store;  /* it lacks something that will be there soon: no ETag, no cache */
-    bool by_accept; /* the reply depends on the Accept header */
+    enum err error;   /* the error that the reply reports */
+    bool replayed;    /* the stored response of an earlier request */
+    bool close;       /* close the connection after the reply */
+    bool no_store;    /* it lacks something that will be there soon: no ETag, no cache */
+    const char *vary; /* the request header that the reply depends on */
+    /* Of static files. NULL: none, and a Cache-Control that follows from the ETag. */
+    const char *content_encoding, *content_security_policy, *cache_control;
 };
 
 /* A streamed reply. */

@@ -28,6 +28,7 @@ static const struct {
     HEADER("Host", host),
     HEADER("Origin", origin),
     HEADER("X-Forwarded-For", forwarded_for),
+    HEADER("Accept-Encoding", accept_encoding),
 #undef HEADER
 };
 
@@ -94,10 +95,15 @@ void headers_add(struct exchange *x, struct MHD_Response *r)
         { MHD_HTTP_HEADER_RETRY_AFTER, reply->status == 503 || reply->status == 429 ? "1" : NULL },
         { MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->status == 401 ? "Bearer realm=\"daybook\"" : NULL },
         { MHD_HTTP_HEADER_CONNECTION, reply->close || x->http->draining ? "close" : NULL },
-        { MHD_HTTP_HEADER_CACHE_CONTROL, reply->no_store ? "no-store"
-                                         : reply->etag   ? "private, no-cache"
-                                                         : NULL },
-        { MHD_HTTP_HEADER_VARY, reply->by_accept ? "Accept" : NULL },
+        { MHD_HTTP_HEADER_CACHE_CONTROL, reply->no_store        ? "no-store"
+                                         : reply->cache_control ? reply->cache_control
+                                         : reply->etag          ? "private, no-cache"
+                                                                : NULL },
+        { MHD_HTTP_HEADER_VARY, reply->vary },
+        { MHD_HTTP_HEADER_CONTENT_ENCODING, reply->status == 304 ? NULL : reply->content_encoding },
+        { "Content-Security-Policy", reply->content_security_policy },
+        { "Referrer-Policy", reply->content_security_policy ? "no-referrer" : NULL },
+        { "X-Content-Type-Options", reply->cache_control ? "nosniff" : NULL },
     };
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (headers[i].value)

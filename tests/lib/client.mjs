@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import net from 'node:net';
+import { gunzipSync } from 'node:zlib';
 import { checkAnswer } from './contract.mjs';
 
-/** A response; `json` is parsed on demand. Integers above 2^53 and long decimals lose digits there: use `text`. */
+/** A response. `bytes` are as received, `text` is decompressed; `json` is parsed on demand. Integers above 2^53 and long decimals lose digits there: use `text`. */
 function answerOf(status, headers, bytes) {
-  const text = bytes.toString('utf8');
+  const compressed = headers['content-encoding'] === 'gzip' && bytes.length > 0;
+  const text = (compressed ? gunzipSync(bytes) : bytes).toString('utf8');
   const answer = { status, headers, bytes, text };
   return Object.defineProperty(answer, 'json', { get: () => JSON.parse(text) });
 }
