@@ -304,8 +304,8 @@ static bool start_cluster(void)
         return false;
     if (!version && !pg_cluster_create(&pg.folder, &pg.install))
         return false;
-    return pg_cluster_access(&pg.folder) && pg_folder_socket(&pg.folder) && pg_log_open(&pg.folder) &&
-           start_watcher();
+    return pg_roles_update(&pg.folder, &pg.install) && pg_cluster_access(&pg.folder) &&
+           pg_folder_socket(&pg.folder) && pg_log_open(&pg.folder) && start_watcher();
 }
 
 bool embedded_pg_start(const char *data, int connections, const char **url)

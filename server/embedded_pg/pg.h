@@ -16,7 +16,9 @@ enum {
     PG_DATA_FD = 9, /* the data folder in PostgreSQL's processes, if its user cannot reach the path */
 };
 
-#define PG_ROLE     "daybook"
+#define PG_ADMIN    "daybook_admin"  /* the superuser of the cluster */
+#define PG_ROLE     "daybook"        /* of the service: owns the database and its schema */
+#define PG_READERS  "daybook_reader" /* members log in with a password, and read */
 #define PG_DATABASE "daybook"
 
 /* ---- pg_find.c ---- */
@@ -85,8 +87,20 @@ void pg_log_print_end(int fd, off_t from);
 int pg_cluster_version(const struct pg_folder *f);
 /* Creates the cluster, completely or not at all. False: the end of initdb's output and one line on stderr. */
 bool pg_cluster_create(const struct pg_folder *f, const struct pg_install *install);
-/* Allows only this user and root to connect, as the service's role. */
+/* Allows this user and root to connect as the service's role and as the administrator, and readers to connect
+ * with their passwords. */
 bool pg_cluster_access(const struct pg_folder *f);
+/* Runs a program as the folder's user and waits for it. Its output goes to `out`. */
+bool pg_cluster_run(const struct pg_folder *f, const char *const argv[], int in, int out);
+
+/* ---- pg_roles.c ---- */
+
+/* Makes the roles in the cluster `name` of the folder, which has no server now; and the database, if it is
+ * new. The output of PostgreSQL goes to `out`. */
+bool pg_roles_make(const struct pg_folder *f, const struct pg_install *install, const char *name, bool is_new,
+                   int out);
+/* The same in the folder's cluster, unless it was done before. False: one line on stderr. */
+bool pg_roles_update(const struct pg_folder *f, const struct pg_install *install);
 
 /* ---- pg_process.c ---- */
 

@@ -40,8 +40,7 @@ int pg_cluster_version(const struct pg_folder *f)
     return -1;
 }
 
-/* Runs a program and waits for it. Its output goes to `out`. */
-static bool run(const struct pg_folder *f, const char *const argv[], int in, int out)
+bool pg_cluster_run(const struct pg_folder *f, const char *const argv[], int in, int out)
 {
     int status = 0;
     pid_t pid = pg_spawn(f, argv, in, out, SIGKILL);
@@ -52,22 +51,6 @@ static bool run(const struct pg_folder *f, const char *const argv[], int in, int
             return false;
     }
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/* Creates the service's database in single-user mode, which needs no running server. */
-static bool create_database(const struct pg_folder *f, const char *postgres, const char *cluster, int out)
-{
-    static const char sql[] = "create database " PG_DATABASE " owner " PG_ROLE "\n";
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return log_failure("cannot open a pipe: %s", strerror(errno));
-    bool ok = write(ends[1], sql, sizeof sql - 1) == (ssize_t)(sizeof sql - 1);
-    close(ends[1]);
-    const char *const argv[] = { postgres, "--single",         "-D",        cluster,
-                                 "-c",     "exit_on_error=on", "template1", NULL };
-    ok = ok && run(f, argv, ends[0], out);
-    close(ends[0]);
-    return ok;
 }
 
 static bool append_settings(const char *cluster)
@@ -97,23 +80,22 @@ static bool move_to_final_name(const struct pg_folder *f, const char *made)
 
 bool pg_cluster_create(const struct pg_folder *f, const struct pg_install *install)
 {
-    char made[PG_PATH], inside[PG_PATH], initdb[PG_PATH], postgres[PG_PATH];
-    pg_folder_path(made, f->data,
-                   "cluster.new"); /* an interrupted start may have left one; it is removed first */
-    pg_folder_path(inside, f->inside, "cluster.new");
+    static const char name[] = "cluster.new";
+    char made[PG_PATH], inside[PG_PATH], initdb[PG_PATH];
+    pg_folder_path(made, f->data, name); /* an interrupted start may have left one; it is removed first */
+    pg_folder_path(inside, f->inside, name);
     pg_folder_path(initdb, install->bin, "initdb");
-    pg_folder_path(postgres, install->bin, "postgres");
     const char *const clear[] = { "/bin/rm", "-rf", inside, NULL };
     const char *const create[] = { initdb,        "-D", inside,      "-U",
-                                   PG_ROLE,       "-E", "UTF8",      "--locale=C.UTF-8",
+                                   PG_ADMIN,      "-E", "UTF8",      "--locale=C.UTF-8",
                                    "--auth=peer", "-k", "--no-sync", "--no-instructions",
                                    NULL };
     int out = memfd_create("initdb", MFD_CLOEXEC); /* in memory, because the error may be a full disk */
     if (out < 0)
         return log_failure("cannot open a file in memory: %s", strerror(errno));
     log_event(LOG_INFO, "postgres_create", "version=%d data=\"%s\"", install->major, f->data);
-    bool ok = pg_stop_leftovers(made, NULL) && run(f, clear, -1, out) && run(f, create, -1, out) &&
-              create_database(f, postgres, inside, out);
+    bool ok = pg_stop_leftovers(made, NULL) && pg_cluster_run(f, clear, -1, out) &&
+              pg_cluster_run(f, create, -1, out) && pg_roles_make(f, install, name, true, out);
     if (!ok) {
         pg_log_print_end(out, 0);
         log_failure("the PostgreSQL cluster in %s could not be created: see the messages above", f->data);
@@ -128,13 +110,17 @@ bool pg_cluster_access(const struct pg_folder *f)
     pg_folder_path(path, f->cluster, "pg_hba.conf");
     if (!pg_folder_write(f, path,
                          "# Written by daybookd at every start: see pg_ident.conf.\n"
-                         "local all all peer map=daybook\n"))
+                         "local all " PG_ROLE "," PG_ADMIN " peer map=daybook\n"
+                         "local " PG_DATABASE " +" PG_READERS " scram-sha-256\n"))
         return false;
-    snprintf(text, sizeof text,
-             "# Written by daybookd at every start: who may be the role of the service.\n"
-             "daybook root " PG_ROLE "\n"
-             "daybook \"%s\" " PG_ROLE "\n",
-             f->user.name);
+    snprintf(
+        text, sizeof text,
+        "# Written by daybookd at every start: who may be the role of the service, and the administrator.\n"
+        "daybook root " PG_ROLE "\n"
+        "daybook root " PG_ADMIN "\n"
+        "daybook \"%s\" " PG_ROLE "\n"
+        "daybook \"%s\" " PG_ADMIN "\n",
+        f->user.name, f->user.name);
     pg_folder_path(path, f->cluster, "pg_ident.conf");
     return pg_folder_write(f, path, text);
 }
