@@ -1,5 +1,6 @@
 // The contract and the page that shows it: compressed on request, with an ETag, and kept by caches.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -94,13 +95,25 @@ test('HEAD has the headers of GET and no body', async () => {
     }
 });
 
-test('the page may load and call this service only, and runs no script of its own', async () => {
+test('the page may load and call this service only, and runs the scripts that it was made with', async () => {
   const { headers, text } = await get('/docs');
-  const policy = headers['content-security-policy'];
-  for (const part of ["default-src 'none'", "script-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"]) assert.ok(policy.includes(part));
-  assert.doesNotMatch(policy, /script-src[^;]*unsafe/);
-  assert.doesNotMatch(text, /<script(?![^>]*\ssrc=)|\son\w+=/i);
+  const policy = Object.fromEntries(
+    headers['content-security-policy'].split('; ').map((part) => [part.split(' ')[0], part.split(' ').slice(1).join(' ')]),
+  );
+  const own = [...text.matchAll(/<script>(.*?)<\/script>/gs)].map(([, script]) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`);
+  assert.equal(own.length, 1);
+  assert.equal(policy['script-src'], `'self' ${own[0]}`);
+  assert.equal(policy['default-src'], "'none'");
+  assert.equal(policy['connect-src'], "'self'");
+  assert.equal(policy['frame-ancestors'], "'none'");
+  assert.doesNotMatch(text, /\son\w+=/i);
   assert.equal(headers['referrer-policy'], 'no-referrer');
+});
+
+test('the page names fonts that every system has, and neither it nor its viewer loads any', async () => {
+  const page = (await get('/docs')).text;
+  for (const name of ['--font-regular', '--font-mono']) assert.match(page, new RegExp(`${name}: [^;]*(?:sans-serif|monospace);`));
+  for (const path of ['/docs', '/docs/viewer.js']) assert.doesNotMatch((await get(path)).text, /@font-face|fonts\.(?:googleapis|gstatic)|\.woff2?\b/);
 });
 
 test('other public pages have neither an ETag nor a cache time', async () => {
