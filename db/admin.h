@@ -20,8 +20,19 @@ bool admin_migrate(const char *database_url, bool *has_keys);
 bool admin_migrate_and_describe(const char *database_url, bool *has_keys, struct arena *arena,
                                 const struct described **described);
 
-/* Prints only the token on stdout and everything else on stderr. `name` may be NULL. */
-bool admin_key_create(const char *database_url, const char *owner, const char *role, const char *name);
+/* A new key as the command line describes it. NULL: no name, no expiry, no limit; `burst` alone: as many as
+ * `rate`. */
+struct admin_key {
+    const char *owner, *role, *name;
+    const char *expires; /* "2027-01-31", "2027-01-31T09:00:00Z" or "90d" */
+    const char *rate, *burst;
+};
+
+/* Prints only the token on stdout and everything else on stderr. */
+bool admin_key_create(const char *database_url, const struct admin_key *key);
+/* The same for a key that replaces another: with its owner, role, name and limits, and, if `expires` is NULL,
+ * with its lifetime, counted from now. The old key works for `overlap` ("1h"; NULL: not at all). */
+bool admin_key_rotate(const char *database_url, const char *id, const char *overlap, const char *expires);
 bool admin_key_list(const char *database_url);
 bool admin_key_revoke(const char *database_url, const char *id);
 

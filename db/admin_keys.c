@@ -1,13 +1,16 @@
-/* API keys: created, listed and revoked from the command line. */
+/* API keys: created, rotated, listed and revoked from the command line. */
 #include "db/admin.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
 #include "core/base/sha256.h"
+#include "core/base/time_span.h"
+#include "core/base/time_text.h"
 #include "core/base/utf8.h"
 #include "core/base/uuid.h"
 #include "db/admin_internal.h"
@@ -21,9 +24,17 @@ enum {
     TOKEN_SIZE = sizeof TOKEN_PREFIX + 43,
     OWNER_MAX = 64,
     NAME_MAX_CHARS = 100,
+    COUNT_MAX = 100000,
 };
 
-/* ---- creating ---- */
+/* ---- the parts of a key ---- */
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
 
 static bool random_bytes(void *out, size_t len)
 {
@@ -49,11 +60,9 @@ static bool make_token(char out[TOKEN_SIZE])
 static bool make_id(char out[UUID_SIZE])
 {
     unsigned char bytes[UUID_RANDOM_BYTES];
-    struct timespec now;
     if (!random_bytes(bytes, sizeof bytes))
         return false;
-    clock_gettime(CLOCK_REALTIME, &now);
-    uuid_v7((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, bytes, out);
+    uuid_v7(now_us() / 1000, bytes, out);
     return true;
 }
 
@@ -83,37 +92,177 @@ static bool check_name(const char *name)
     return true;
 }
 
-static bool store(const char *database_url, const char *id, const char *token, const char *owner,
-                  const char *role, const char *name)
+/* ---- limits ---- */
+
+/* `text` may be NULL. */
+static bool check_count(const char *option, const char *text)
 {
-    char hash[SHA256_HEX_SIZE];
-    sha256_hex(token, strlen(token), hash);
-    const char *const values[] = { id, owner, role, name, hash };
-    PGconn *pg = admin_connect(database_url);
-    PGresult *r = pg ? admin_query(pg, "the key was not made",
-                                   "insert into daybook.api_keys (id, owner, role, name, token_hash) "
-                                   "values ($1, $2, $3, $4, $5)",
-                                   5, values)
-                     : NULL;
-    PQclear(r);
-    PQfinish(pg);
-    return r != NULL;
+    if (!text)
+        return true;
+    const size_t len = strlen(text);
+    const bool digits = len >= 1 && len <= 6 && strspn(text, "0123456789") == len;
+    const long count = digits ? strtol(text, NULL, 10) : 0;
+    return (count >= 1 && count <= COUNT_MAX) ||
+           log_failure("%s is a whole number from 1 to %d, not \"%s\"", option, COUNT_MAX, text);
 }
 
-bool admin_key_create(const char *database_url, const char *owner, const char *role, const char *name)
+/* A date is the start of its day. */
+static bool parse_end(const char *text, int64_t *us)
 {
-    char id[UUID_SIZE], token[TOKEN_SIZE];
-    if (!check_owner(owner) || !check_role(role) || !check_name(name) || !make_id(id) || !make_token(token) ||
-        !store(database_url, id, token, owner, role, name))
-        return false;
-    printf("%s\n", token);
-    bool shown = fflush(stdout) == 0;
-    explicit_bzero(token, sizeof token);
-    if (!shown)
-        return log_failure("the token of the key %s could not be printed: revoke it and create another", id);
-    fprintf(stderr, "Key %s of owner %s with role %s. The token above is not shown again.\n", id, owner,
-            role);
+    char day[32];
+    int64_t span;
+    if (time_span_parse(text, &span)) {
+        *us = now_us() + span;
+        return true;
+    }
+    snprintf(day, sizeof day, strlen(text) == 10 ? "%sT00:00:00Z" : "%.31s", text);
+    return time_text_parse(strlen(text) == 10 ? day : text, us);
+}
+
+/* `text` may be NULL; then so is *end. */
+static bool read_end(const char *text, char out[TIME_TEXT_SIZE], const char **end)
+{
+    int64_t us;
+    *end = NULL;
+    if (!text)
+        return true;
+    if (!parse_end(text, &us))
+        return log_failure("--expires is a date (2027-01-31), a time (2027-01-31T09:00:00Z) or a duration "
+                           "(90d, 12h, 30m), not \"%s\"",
+                           text);
+    if (us <= now_us())
+        return log_failure("--expires %s is not in the future", text);
+    time_text_full(us, out);
+    *end = out;
     return true;
+}
+
+/* ---- creating and rotating ---- */
+
+/* What identifies a new key. */
+struct identity {
+    char id[UUID_SIZE], token[TOKEN_SIZE], hash[SHA256_HEX_SIZE];
+};
+
+static bool make_identity(struct identity *out)
+{
+    if (!make_id(out->id) || !make_token(out->token))
+        return false;
+    sha256_hex(out->token, strlen(out->token), out->hash);
+    return true;
+}
+
+/* Prints the token, the only time. */
+static bool show(struct identity *made)
+{
+    printf("%s\n", made->token);
+    explicit_bzero(made->token, sizeof made->token);
+    return fflush(stdout) == 0 ||
+           log_failure("the token of the key %s could not be printed: revoke it and create another",
+                       made->id);
+}
+
+/* Columns: owner, role, expires_at, rate, burst. */
+#define RETURNING             \
+    "returning owner, role, " \
+    "to_char(expires_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), rate, burst"
+
+static void describe(const PGresult *r)
+{
+    if (!PQgetisnull(r, 0, 2))
+        fprintf(stderr, "It expires at %s.\n", PQgetvalue(r, 0, 2));
+    if (!PQgetisnull(r, 0, 3))
+        fprintf(stderr, "It may send %s requests a second, and %s at once.\n", PQgetvalue(r, 0, 3),
+                PQgetvalue(r, 0, 4));
+}
+
+bool admin_key_create(const char *database_url, const struct admin_key *key)
+{
+    struct identity made;
+    char end[TIME_TEXT_SIZE];
+    const char *expires;
+    if (!check_owner(key->owner) || !check_role(key->role) || !check_name(key->name) ||
+        !check_count("--rate", key->rate) || !check_count("--burst", key->burst) ||
+        !read_end(key->expires, end, &expires) || !make_identity(&made))
+        return false;
+    const char *const values[] = { made.id,   key->owner, key->role, key->name,
+                                   made.hash, expires,    key->rate, key->burst ? key->burst : key->rate };
+    PGconn *pg = admin_connect(database_url);
+    PGresult *r =
+        pg ? admin_query(
+                 pg, "the key was not made",
+                 "insert into daybook.api_keys (id, owner, role, name, token_hash, expires_at, rate, burst) "
+                 "values ($1, $2, $3, $4, $5, $6, $7, $8) " RETURNING,
+                 8, values)
+           : NULL;
+    const bool ok = r && show(&made);
+    if (ok) {
+        fprintf(stderr, "Key %s of owner %s with role %s. The token above is not shown again.\n", made.id,
+                key->owner, key->role);
+        describe(r);
+    }
+    PQclear(r);
+    PQfinish(pg);
+    return ok;
+}
+
+/* Tells why the key cannot be rotated. */
+static bool cannot_rotate(PGconn *pg, const char *id)
+{
+    PGresult *r = admin_query(pg, "cannot read the key",
+                              "select rotated_at is not null from daybook.api_keys where id = $1", 1,
+                              (const char *const[]){ id });
+    if (r && !PQntuples(r))
+        log_failure("there is no key %s", id);
+    else if (r && PQgetvalue(r, 0, 0)[0] == 't')
+        log_failure("the key %s was rotated before: rotate the key that replaced it", id);
+    else if (r)
+        log_failure("the key %s is revoked: create another", id);
+    PQclear(r);
+    return false;
+}
+
+/* Without an overlap the old key is revoked, which needs no agreement between the clocks of the database and
+ * the service. */
+static const char rotation[] =
+    "with old as ("
+    "select * from daybook.api_keys where id = $1 and revoked_at is null and rotated_at is null for update"
+    "), ended as ("
+    "update daybook.api_keys as k set rotated_at = now(), "
+    "revoked_at = case when $4::bigint = 0 then now() end, "
+    "expires_at = least(k.expires_at, now() + make_interval(secs => $4::bigint)) "
+    "from old where k.id = old.id) "
+    "insert into daybook.api_keys (id, owner, role, name, token_hash, expires_at, rate, burst) "
+    "select $2, owner, role, name, $3, coalesce($5, now() + (expires_at - created_at)), rate, burst from "
+    "old " RETURNING;
+
+bool admin_key_rotate(const char *database_url, const char *id, const char *overlap, const char *expires)
+{
+    struct identity made;
+    char uuid[UUID_SIZE], end[TIME_TEXT_SIZE], seconds[24];
+    int64_t overlap_us = 0;
+    if (!uuid_parse(id, uuid))
+        return log_failure("%s is not the id of a key: see daybookd key list", id);
+    if (overlap && !time_span_parse(overlap, &overlap_us))
+        return log_failure("--overlap is a duration (7d, 1h, 30m), not \"%s\"", overlap);
+    if (!read_end(expires, end, &expires) || !make_identity(&made))
+        return false;
+    snprintf(seconds, sizeof seconds, "%lld", (long long)(overlap_us / 1000000));
+    const char *const values[] = { uuid, made.id, made.hash, seconds, expires };
+    PGconn *pg = admin_connect(database_url);
+    PGresult *r = pg ? admin_query(pg, "the key was not rotated", rotation, 5, values) : NULL;
+    const bool ok = r && (PQntuples(r) == 1 || cannot_rotate(pg, uuid)) && show(&made);
+    if (ok) {
+        fprintf(stderr,
+                "Key %s of owner %s with role %s replaces key %s, which %s%s. The token above is not shown "
+                "again.\n",
+                made.id, PQgetvalue(r, 0, 0), PQgetvalue(r, 0, 1), uuid,
+                overlap_us ? "ends within " : "is revoked", overlap_us ? overlap : "");
+        describe(r);
+    }
+    PQclear(r);
+    PQfinish(pg);
+    return ok;
 }
 
 /* ---- listing and revoking ---- */
@@ -137,10 +286,11 @@ bool admin_key_list(const char *database_url)
                  "select id, owner, role, "
                  "to_char(created_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as created_at, "
                  "to_char(revoked_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as revoked_at, "
-                 "name from daybook.api_keys order by created_at, id",
+                 "to_char(expires_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as expires_at, "
+                 "rate, burst, name from daybook.api_keys order by created_at, id",
                  0, NULL)
            : NULL;
-    int width[8] = { 0 };
+    int width[16] = { 0 };
     for (int i = 0; r && i < PQnfields(r); i++) {
         for (int row = -1; row < PQntuples(r); row++) {
             const char *text = row < 0 ? PQfname(r, i) : PQgetvalue(r, row, i);

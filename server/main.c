@@ -58,14 +58,25 @@ static const struct command commands[] = {
     { "migrate", "daybookd migrate [--database-url URL | --data DIR]",
       "Applies the migrations that the database does not have yet.\n", command_migrate },
     { "key",
-      "daybookd key create --owner NAME --role ROLE [--name LABEL] [--database-url URL | --data DIR]\n"
+      "daybookd key create --owner NAME --role ROLE [--name LABEL] [--expires DATE|DURATION]\n"
+      "                    [--rate N [--burst M]] [--database-url URL | --data DIR]\n"
+      "       daybookd key rotate ID [--overlap DURATION] [--expires DATE|DURATION] [--database-url URL | "
+      "--data "
+      "DIR]\n"
       "       daybookd key list [--database-url URL | --data DIR]\n"
       "       daybookd key revoke ID [--database-url URL | --data DIR]",
       "Manages the keys of the API. `create` prints the token, which is shown only once. ROLE is reader "
       "(reads), researcher\n"
       "(also proposes lessons and stores research), agent (also writes everything else) or admin. The first "
       "key closes the\n"
-      "service to callers without one.\n",
+      "service to callers without one.\n"
+      "--expires is when the key stops working: 2027-01-31, 2027-01-31T09:00:00Z, or 90d, 12h, 30m from now. "
+      "--rate is the\n"
+      "requests a second that it may send, and --burst how many at once after a pause (default: as --rate).\n"
+      "`rotate` prints the token of a new key with the same owner, role, name, limits and lifetime. The old "
+      "key "
+      "stops working\n"
+      "within a second, or after --overlap.\n",
       command_key },
     { "health", "daybookd health [--listen ADDR:PORT]",
       "Exits with 0 when the service on that address is ready.\n", command_health },
@@ -202,17 +213,21 @@ static enum exit_code command_migrate(const struct config *config, struct words 
 
 static enum exit_code key_create(const struct config *config, struct words *words)
 {
-    const char *owner = NULL, *role = NULL, *name = NULL, *url;
-    if (!take_option(words, "--owner", &owner) || !take_option(words, "--role", &role) ||
-        !take_option(words, "--name", &name))
-        return usage_error("key", "--owner, --role and --name need a value", NULL);
+    struct admin_key key = { 0 };
+    const char *url;
+    if (!take_option(words, "--owner", &key.owner) || !take_option(words, "--role", &key.role) ||
+        !take_option(words, "--name", &key.name) || !take_option(words, "--expires", &key.expires) ||
+        !take_option(words, "--rate", &key.rate) || !take_option(words, "--burst", &key.burst))
+        return usage_error("key", "--owner, --role, --name, --expires, --rate and --burst need a value",
+                           NULL);
     enum exit_code bad = expect_no_more_words("key", words);
     if (bad)
         return bad;
-    if (!owner || !role)
+    if (!key.owner || !key.role)
         return usage_error("key", "key create needs --owner and --role", NULL);
-    bool ok =
-        open_database(config, &url) && admin_migrate(url, NULL) && admin_key_create(url, owner, role, name);
+    if (key.burst && !key.rate)
+        return usage_error("key", "--burst needs --rate", NULL);
+    bool ok = open_database(config, &url) && admin_migrate(url, NULL) && admin_key_create(url, &key);
     embedded_pg_stop();
     return ok ? EXIT_OK : EXIT_FAILED;
 }
@@ -228,13 +243,37 @@ static enum exit_code key_list(const struct config *config, struct words *words)
     return ok ? EXIT_OK : EXIT_FAILED;
 }
 
-static enum exit_code key_revoke(const struct config *config, struct words *words)
+/* The word that must come first; NULL: it is missing. */
+static const char *take_id(struct words *words)
 {
-    const char *url;
     if (!words->count || words->list[0][0] == '-')
-        return usage_error("key", "key revoke needs the id of a key", NULL);
+        return NULL;
     const char *id = words->list[0];
     drop(words, 0, 1);
+    return id;
+}
+
+static enum exit_code key_rotate(const struct config *config, struct words *words)
+{
+    const char *id = take_id(words), *overlap = NULL, *expires = NULL, *url;
+    if (!id)
+        return usage_error("key", "key rotate needs the id of a key", NULL);
+    if (!take_option(words, "--overlap", &overlap) || !take_option(words, "--expires", &expires))
+        return usage_error("key", "--overlap and --expires need a value", NULL);
+    enum exit_code bad = expect_no_more_words("key", words);
+    if (bad)
+        return bad;
+    bool ok = open_database(config, &url) && admin_migrate(url, NULL) &&
+              admin_key_rotate(url, id, overlap, expires);
+    embedded_pg_stop();
+    return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+static enum exit_code key_revoke(const struct config *config, struct words *words)
+{
+    const char *id = take_id(words), *url;
+    if (!id)
+        return usage_error("key", "key revoke needs the id of a key", NULL);
     enum exit_code bad = expect_no_more_words("key", words);
     if (bad)
         return bad;
@@ -248,14 +287,16 @@ static enum exit_code command_key(const struct config *config, struct words *wor
     static const struct {
         const char *name;
         enum exit_code (*run)(const struct config *config, struct words *words);
-    } actions[] = { { "create", key_create }, { "list", key_list }, { "revoke", key_revoke } };
+    } actions[] = {
+        { "create", key_create }, { "rotate", key_rotate }, { "list", key_list }, { "revoke", key_revoke }
+    };
     for (size_t i = 0; words->count && i < sizeof actions / sizeof *actions; i++) {
         if (strcmp(words->list[0], actions[i].name) == 0) {
             drop(words, 0, 1);
             return actions[i].run(config, words);
         }
     }
-    return usage_error("key", "key needs create, list or revoke", NULL);
+    return usage_error("key", "key needs create, rotate, list or revoke", NULL);
 }
 
 static enum exit_code command_health(const struct config *config, struct words *words)

@@ -239,7 +239,7 @@ static const char *create_key(const char *owner, const char *role, const char *l
     fflush(stdout);
     dup2(now, STDOUT_FILENO);
     stderr_begin();
-    bool ok = admin_key_create(url, owner, role, label);
+    bool ok = admin_key_create(url, &(struct admin_key){ .owner = owner, .role = role, .name = label });
     stderr_end();
     fflush(stdout);
     dup2(before, STDOUT_FILENO);
@@ -310,7 +310,10 @@ START_TEST(invalid_owners_roles_and_names_are_rejected)
     migrate();
     stderr_begin();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ck_assert_msg(!admin_key_create(url, bad[i][0], bad[i][1], bad[i][2]), "taken: %zu", i);
+        ck_assert_msg(
+            !admin_key_create(
+                url, &(struct admin_key){ .owner = bad[i][0], .role = bad[i][1], .name = bad[i][2] }),
+            "taken: %zu", i);
     stderr_end();
     ck_assert_str_eq(database_value(url, "select count(*) from daybook.api_keys"), "0");
     long_owner[64] = 0;

@@ -134,7 +134,7 @@ START_TEST(a_second_start_finds_the_data_of_the_first)
     stderr_begin();
     ck_assert(freopen("/dev/null", "w", stdout) != NULL); /* discard the token */
     ck_assert(embedded_pg_join(folder, &url));
-    ck_assert(admin_key_create(url, "a", "agent", NULL));
+    ck_assert(admin_key_create(url, &(struct admin_key){ .owner = "a", .role = "agent" }));
     embedded_pg_stop();
     stderr_end();
     ck_assert_int_eq(postmaster(), pid);
