@@ -1,67 +1,125 @@
-/* The in-memory API keys of a loop. */
+/* Reads API keys without waiting. */
 #include "db/keys.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "db/lanes.h"
 
-struct load {
-    void (*done)(void *user, struct key_set *keys, enum err err);
-    void *user;
-};
+/* ---- hashes as text ---- */
 
-static int by_hash(const void *a, const void *b)
+static void hash_text(const unsigned char *hash, char out[SHA256_HEX_SIZE])
 {
-    return strcmp(((const struct key *)a)->hash, ((const struct key *)b)->hash);
+    for (int i = 0; i < SHA256_BYTES; i++)
+        snprintf(out + 2 * i, 3, "%02x", hash[i]);
 }
 
-/* Columns: token_hash, owner, role, revoked. */
-static struct key_set *read_keys(const PGresult *r)
+static unsigned digit(char c)
 {
-    int rows = PQntuples(r);
-    struct key_set *set = memory_zero(1, sizeof *set + (size_t)rows * sizeof set->keys[0]);
-    set->any = rows > 0;
-    for (int i = 0; i < rows; i++) {
-        if (PQgetvalue(r, i, 3)[0] == 't')
+    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/* The table has only hashes of 64 lower-case digits. */
+static void hash_parse(const char *text, unsigned char *out)
+{
+    for (int i = 0; i < SHA256_BYTES; i++)
+        out[i] = (unsigned char)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+}
+
+/* ---- rows ---- */
+
+/* The columns of both statements. The first is has_keys or paged. */
+enum { FLAG, ID, HASH, OWNER, ROLE, REVOKED, EXPIRES_US, RATE, BURST };
+
+static int64_t number_at(const PGresult *r, int row, int col, int64_t if_null)
+{
+    return PQgetisnull(r, row, col) ? if_null : strtoll(PQgetvalue(r, row, col), NULL, 10);
+}
+
+/* `from`: the position of the first column. */
+static struct key read_key(const PGresult *r, int row, int from)
+{
+    struct key k = {
+        .role = role_parse(PQgetvalue(r, row, from + ROLE)),
+        .revoked = PQgetvalue(r, row, from + REVOKED)[0] == 't',
+        .expires_us = number_at(r, row, from + EXPIRES_US, KEY_NEVER_US),
+        .rate = (int)number_at(r, row, from + RATE, 0),
+        .burst = (int)number_at(r, row, from + BURST, 0),
+    };
+    hash_parse(PQgetvalue(r, row, from + HASH), k.hash);
+    snprintf(k.id, sizeof k.id, "%s", PQgetvalue(r, row, from + ID));
+    snprintf(k.owner, sizeof k.owner, "%s", PQgetvalue(r, row, from + OWNER));
+    return k;
+}
+
+/* In a shared result, the number of the read is the first column. */
+static void read_rows(struct keys_read *read, const struct op *op, const PGresult *r)
+{
+    const int from = op->result_refs != NULL;
+    const int rows = op->result_refs ? op->count : PQntuples(r);
+    const int first = op->result_refs ? op->first : 0;
+    read->keys = memory_zero((size_t)rows + 1, sizeof *read->keys);
+    for (int row = first; row < first + rows; row++) {
+        const bool flag = PQgetvalue(r, row, from + FLAG)[0] == 't';
+        read->any |= flag;
+        if (PQgetisnull(r, row, from + ID))
             continue;
-        struct key *k = &set->keys[set->count++];
-        strncpy(k->hash, PQgetvalue(r, i, 0), sizeof k->hash - 1);
-        strncpy(k->owner, PQgetvalue(r, i, 1), sizeof k->owner - 1);
-        k->role = role_parse(PQgetvalue(r, i, 2));
+        struct key *k = &read->keys[read->count++];
+        *k = read_key(r, row, from);
+        read->paged += flag;
+        if (flag && (!read->last || memcmp(k->hash, read->last->hash, SHA256_BYTES) > 0))
+            read->last = k;
     }
-    qsort(set->keys, (size_t)set->count, sizeof set->keys[0], by_hash);
-    return set;
 }
 
-static void loaded(struct op *op, PGresult *result, enum err err)
+/* ---- statements ---- */
+
+static void done(struct op *op, PGresult *result, enum err err)
 {
-    struct load load = *(struct load *)op->user;
-    free(op->user);
-    struct key_set *set = err == OK ? read_keys(result) : NULL;
+    struct keys_read *read = op->user;
+    if (err == OK)
+        read_rows(read, op, result);
     if (result)
-        PQclear(result);
-    load.done(load.user, set, err);
+        conn_release_result(result, op->result_refs);
+    struct key *keys = read->keys;
+    read->done(read, err);
+    free(keys);
 }
 
-void keys_load(struct db *db, void (*done)(void *user, struct key_set *keys, enum err err), void *user)
+static void send(struct db *db, struct keys_read *r, const struct statement *st)
 {
-    struct load *load = memory_alloc(sizeof *load);
-    *load = (struct load){ done, user };
+    r->keys = NULL;
+    r->count = r->paged = 0;
+    r->any = false;
+    r->last = NULL;
+    for (int i = 0; i < st->param_count; i++)
+        r->values[i] = r->texts[i];
     struct op *op = lanes_op_new(db);
-    op->statement = &KEY_LIST;
-    op->done = loaded;
-    op->user = load;
+    op->statement = st;
+    op->values = r->values;
+    op->done = done;
+    op->user = r;
     enum err err = lanes_send(db, op);
-    if (err != OK) {
-        lanes_op_free(db, op);
-        free(load);
-        done(user, NULL, err);
-    }
+    if (err == OK)
+        return;
+    lanes_op_free(db, op);
+    r->done(r, err);
 }
 
-const struct key *keys_find(const struct key_set *set, const char *hash)
+void keys_refresh(struct db *db, struct keys_read *r, int64_t seconds, const unsigned char *after, int page)
 {
-    return bsearch(hash, set->keys, (size_t)set->count, sizeof set->keys[0], by_hash);
+    snprintf(r->texts[0], sizeof r->texts[0], "%lld", (long long)seconds);
+    r->texts[1][0] = '\0';
+    if (after)
+        hash_text(after, r->texts[1]);
+    snprintf(r->texts[2], sizeof r->texts[2], "%d", page);
+    send(db, r, &KEY_REFRESH);
+}
+
+void keys_find(struct db *db, struct keys_read *r, const unsigned char *hash)
+{
+    hash_text(hash, r->texts[0]);
+    send(db, r, &KEY_FIND);
 }

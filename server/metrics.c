@@ -76,6 +76,7 @@ struct metrics {
     counter tokens_in, tokens_out, circuit_open;
     counter reflections[REFLECTIONS];
     counter backfill[BACKFILLS];
+    counter keys_rejected[METRICS_KEYS], key_lookups;
     struct route_metrics routes[]; /* one per route, and one for "no route" */
 };
 
@@ -159,6 +160,16 @@ void metrics_backfill(struct metrics *m, enum metrics_backfill what, int64_t n)
         set(&m->backfill[what], n);
     else
         add(&m->backfill[what], n);
+}
+
+void metrics_key_rejected(struct metrics *m, enum metrics_key reason)
+{
+    add(&m->keys_rejected[reason], 1);
+}
+
+void metrics_key_lookup(struct metrics *m)
+{
+    add(&m->key_lookups, 1);
 }
 
 void metrics_reflection(struct metrics *m, const char *outcome, const char *reason)
@@ -339,6 +350,16 @@ static const struct {
       GAUGE(embed_queued) },
     { "daybook_embedder_texts_total", "counter", "", "Texts embedded by the built-in embedder.",
       GAUGE(embed_texts) },
+#define REJECTED(what) offsetof(struct metrics, keys_rejected) + (what) * sizeof(counter)
+    { "daybook_keys_rejected_total", "counter", "{reason=\"unknown\"}",
+      "Requests rejected because of their key, by reason.", REJECTED(METRICS_KEY_UNKNOWN) },
+    { "daybook_keys_rejected_total", "counter", "{reason=\"revoked\"}", NULL, REJECTED(METRICS_KEY_REVOKED) },
+    { "daybook_keys_rejected_total", "counter", "{reason=\"expired\"}", NULL, REJECTED(METRICS_KEY_EXPIRED) },
+    { "daybook_keys_rejected_total", "counter", "{reason=\"limited\"}", NULL, REJECTED(METRICS_KEY_LIMITED) },
+    { "daybook_keys_rejected_total", "counter", "{reason=\"address_limited\"}", NULL,
+      REJECTED(METRICS_KEY_ADDRESS_LIMITED) },
+    { "daybook_key_lookups_total", "counter", "", "Unknown keys that were looked up in the database.",
+      offsetof(struct metrics, key_lookups) },
 #define BACKFILL(what) offsetof(struct metrics, backfill) + (what) * sizeof(counter)
     { "daybook_backfill_pending", "gauge", "",
       "Entries and situations that the background job has to embed, when it counted last.",

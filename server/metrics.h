@@ -37,6 +37,18 @@ void metrics_circuit(struct metrics *m, bool open);
 enum metrics_backfill { BACKFILL_EMBEDDED, BACKFILL_REFUSED, BACKFILL_FAILED, BACKFILL_PENDING, BACKFILLS };
 void metrics_backfill(struct metrics *m, enum metrics_backfill what, int64_t n);
 
+/* Requests rejected because of their key, by reason, and lookups of unknown keys in the database. */
+enum metrics_key {
+    METRICS_KEY_UNKNOWN,
+    METRICS_KEY_REVOKED,
+    METRICS_KEY_EXPIRED,
+    METRICS_KEY_LIMITED,         /* beyond the rate of the key */
+    METRICS_KEY_ADDRESS_LIMITED, /* not checked: its address failed too often */
+    METRICS_KEYS,
+};
+void metrics_key_rejected(struct metrics *m, enum metrics_key reason);
+void metrics_key_lookup(struct metrics *m);
+
 /* The outcome of a reflection and its reason; NULL: it ran. */
 void metrics_reflection(struct metrics *m, const char *outcome, const char *reason);
 

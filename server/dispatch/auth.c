@@ -1,4 +1,8 @@
-/* Authentication: API keys, their owners and roles, and the local owner when no key exists. */
+/* Authentication: API keys, their owners and roles, and the local owner when no key exists.
+ *
+ * A loop holds all keys in memory and reads what changed twice a second, so a known key never waits. An
+ * unknown key is looked up by its hash, once for all requests that wait for it, and its absence is
+ * remembered. */
 #include "server/dispatch/auth.h"
 
 #include <stdlib.h>
@@ -6,35 +10,63 @@
 #include <strings.h>
 
 #include "core/base/memory.h"
-#include "core/base/sha256.h"
-#include "db/keys.h"
+#include "core/base/rate.h"
+#include "core/base/time_text.h"
+#include "server/config.h"
+#include "server/dispatch/failed_keys.h"
+#include "server/dispatch/key_bucket.h"
+#include "server/dispatch/key_misses.h"
+#include "server/dispatch/key_set.h"
 #include "server/dispatch/origin.h"
 #include "server/log.h"
+#include "server/metrics.h"
 
 enum {
-    RELOAD_US = 1000 * 1000, /* a revoked key is accepted for at most this long */
+    REFRESH_US = 500 * 1000, /* a revoked key is accepted for at most this long, plus one statement */
     RETRY_US = 100 * 1000,
-    FIRST_RETRY_US = 2 * 1000, /* nothing can be served before the first load */
+    FIRST_RETRY_US = 2 * 1000, /* nothing can be served before the keys are loaded */
+    OVERLAP_S = 10,            /* a change may commit this long after its time */
+    LOAD_PAGE = 1000,          /* keys per statement while they are loaded */
+    WALK_PAGE = 128,           /* and afterwards */
 };
 
-/* A call whose key is not in the cache. It waits for the next load. */
+enum standing { STANDING_GOOD, STANDING_UNKNOWN, STANDING_REVOKED, STANDING_EXPIRED };
+
+/* A lookup of one hash, and the calls that wait for it. */
+struct lookup {
+    struct keys_read read;
+    struct lookup *next;
+    struct auth *auth;
+    unsigned char hash[SHA256_BYTES];
+    struct pending *pending;
+};
+
 struct pending {
     struct task_wait wait;
     struct pending *next;
+    struct lookup *lookup;
     struct call *call;
     void (*then)(struct call *c, enum err err);
-    bool missed_load; /* it arrived during a load, which may not include its key */
 };
 
 struct auth {
     struct loop *loop;
     struct timer timer;
-    struct key_set *keys; /* NULL: not loaded yet */
-    struct pending *pending;
-    bool loading;
+    struct key_set keys;
+    struct key_misses misses;
+    struct lookup *lookups;
+    /* Whether a key was ever created. Once one was, the service stays closed: a row is never deleted. */
+    enum { HAS_KEYS_UNKNOWN, HAS_NO_KEYS, HAS_KEYS } has_keys;
+    bool loaded; /* the first walk over all keys has ended */
+    struct keys_read refresh;
+    int64_t refresh_us;   /* when the running refresh began */
+    int64_t refreshed_us; /* when the last one that succeeded began */
+    unsigned walk;
+    bool walking;                      /* `after` is set */
+    unsigned char after[SHA256_BYTES]; /* the last key of the walk's last page */
 };
 
-static void load(struct auth *a);
+/* ---- the key of a call ---- */
 
 static const char *token(const struct call *c)
 {
@@ -45,19 +77,16 @@ static const char *token(const struct call *c)
     return headers->api_key;
 }
 
-static enum err role_check(struct call *c)
-{
-    if (c->role >= c->route->role)
-        return OK;
-    return problem_set(&c->problem, ERR_FORBIDDEN, "this needs the role %s; the key has the role %s",
-                       role_name(c->route->role), role_name(c->role));
-}
-
-static const char *key_hash(struct call *c, const char *sent_key)
+/* Without a token: that of the empty text, which no key has. */
+static const unsigned char *key_hash(struct call *c)
 {
     if (!c->key_hash) {
-        char *hash = arena_alloc(&c->arena, SHA256_HEX_SIZE);
-        sha256_hex(sent_key, strlen(sent_key), hash);
+        const char *sent = token(c);
+        unsigned char *hash = arena_alloc(&c->arena, SHA256_BYTES);
+        struct sha256 s;
+        sha256_start(&s);
+        sha256_add(&s, sent ? sent : "", sent ? strlen(sent) : 0);
+        sha256_end(&s, hash);
         c->key_hash = hash;
     }
     return c->key_hash;
@@ -69,162 +98,330 @@ static void identify(struct call *c, const char *owner, enum role role)
     c->role = role;
 }
 
-/* Sets *reload_needed if the key may have been created since the last load. `fresh`: the last load started
- * after the request arrived. */
-static enum err check_key(struct auth *a, struct call *c, bool fresh, bool *reload_needed)
+static enum err role_check(struct call *c)
 {
-    *reload_needed = false;
-    if (a->keys && !a->keys->any)
+    if (c->role >= c->route->role)
+        return OK;
+    return problem_set(&c->problem, ERR_FORBIDDEN, "this needs the role %s; the key has the role %s",
+                       role_name(c->route->role), role_name(c->role));
+}
+
+static enum standing standing_of(const struct known_key *k)
+{
+    if (!k)
+        return STANDING_UNKNOWN;
+    if (k->key.revoked)
+        return STANDING_REVOKED;
+    if (k->key.expires_us != KEY_NEVER_US && k->key.expires_us <= loop_wall_us())
+        return STANDING_EXPIRED;
+    return STANDING_GOOD;
+}
+
+/* ---- limits ---- */
+
+static enum err limited(struct call *c, enum err err, enum metrics_key reason, int64_t wait_ns)
+{
+    metrics_key_rejected(c->loop->metrics, reason);
+    c->reply.retry_after_s = rate_seconds(wait_ns);
+    return err;
+}
+
+/* Counts the request once, however often its key is checked. */
+static enum err rate_check(struct call *c, const struct known_key *k)
+{
+    if (!k->bucket || c->rate_taken)
+        return OK;
+    const int64_t wait = key_bucket_take(k->bucket, k->key.rate, k->key.burst, loop_clock_us() * 1000);
+    c->rate_taken = !wait;
+    if (!wait)
+        return OK;
+    problem_set(&c->problem, ERR_RATE_LIMITED, "the key has %d requests a second, and %d at once",
+                k->key.rate, k->key.burst);
+    return limited(c, ERR_RATE_LIMITED, METRICS_KEY_LIMITED, wait);
+}
+
+static void log_rejected(const struct call *c, const char *reason, const char *id)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    const int64_t count = failed_keys_count(&c->exchange->address, c->loop->now_us * 1000);
+    if (count)
+        log_event(LOG_WARN, "key_rejected", "address=%s reason=%s count=%lld%s%s",
+                  address_text(&c->exchange->address, address), reason, (long long)count, id ? " key=" : "",
+                  id ? id : "");
+}
+
+/* Takes a failure from the allowance of the client's address. */
+static enum err take_failure(struct call *c)
+{
+    const int64_t per_minute = c->loop->config->max_failed_keys;
+    const int64_t wait = failed_keys_take(&c->exchange->address, per_minute, c->loop->now_us * 1000);
+    if (!wait)
+        return OK;
+    log_rejected(c, "address_limited", NULL);
+    problem_set(&c->problem, ERR_TOO_MANY_FAILED_KEYS, "this address may fail %lld times a minute",
+                (long long)per_minute);
+    return limited(c, ERR_TOO_MANY_FAILED_KEYS, METRICS_KEY_ADDRESS_LIMITED, wait);
+}
+
+static void return_failure(struct call *c)
+{
+    failed_keys_return(&c->exchange->address, c->loop->config->max_failed_keys, c->loop->now_us * 1000);
+}
+
+/* The reply for a key that is not good. It tells revoked and unknown keys not apart: who has a stolen key
+ * need not learn that the theft was noticed. `k` may be NULL. */
+static enum err rejected(struct call *c, const struct known_key *k)
+{
+    static const struct {
+        const char *name;
+        enum metrics_key metric;
+    } reasons[] = {
+        [STANDING_UNKNOWN] = { "unknown", METRICS_KEY_UNKNOWN },
+        [STANDING_REVOKED] = { "revoked", METRICS_KEY_REVOKED },
+        [STANDING_EXPIRED] = { "expired", METRICS_KEY_EXPIRED },
+    };
+    const enum standing standing = standing_of(k);
+    metrics_key_rejected(c->loop->metrics, reasons[standing].metric);
+    log_rejected(c, reasons[standing].name, k ? k->key.id : NULL);
+    if (standing != STANDING_EXPIRED)
+        return problem_set(&c->problem, ERR_UNAUTHENTICATED, "the key is unknown or revoked");
+    char at[TIME_TEXT_SIZE];
+    time_text_short(k->key.expires_us, at);
+    return problem_set(&c->problem, ERR_UNAUTHENTICATED, "the key expired at %s", at);
+}
+
+/* ---- what the loop knows ---- */
+
+/* Decides without the database. *standing tells whether the result counts: it does not if the call has a key
+ * that is not good, or if whether it needs one is not known yet. */
+static enum err check_known(struct auth *a, struct call *c, enum standing *standing)
+{
+    *standing = STANDING_GOOD;
+    if (a->has_keys == HAS_NO_KEYS)
         TRY(origin_check_host(c));
     if (c->route->role == ROLE_PUBLIC) {
         identify(c, "", ROLE_PUBLIC);
         return OK;
     }
-    if (!a->keys) {
-        *reload_needed = true;
-        return OK;
-    }
-    if (!a->keys->any && !fresh && token(c)) { /* the very first key may have just been created */
-        *reload_needed = true;
-        return OK;
-    }
-    if (!a->keys->any) { /* serve() allows this on loopback only */
+    const bool sent = token(c);
+    if (!sent && a->has_keys == HAS_NO_KEYS) { /* serve() allows this on loopback only */
         identify(c, "local", ROLE_ADMIN);
         return OK;
     }
-    const char *sent_key = token(c);
-    if (!sent_key)
+    if (!sent && a->has_keys == HAS_KEYS)
         return problem_set(&c->problem, ERR_UNAUTHENTICATED,
                            "send a key as Authorization: Bearer or X-API-Key");
-    const struct key *key = keys_find(a->keys, key_hash(c, sent_key));
-    if (!key) {
-        *reload_needed = true;
+    const struct known_key *k = key_set_find(&a->keys, key_hash(c));
+    *standing = standing_of(k);
+    if (*standing != STANDING_GOOD)
         return OK;
-    }
-    if (!c->owner || strcmp(c->owner, key->owner) != 0 || c->role != key->role)
-        identify(c, arena_text(&c->arena, key->owner), key->role);
+    if (!c->owner || strcmp(c->owner, k->key.owner) != 0 || c->role != k->key.role)
+        identify(c, arena_text(&c->arena, k->key.owner), k->key.role);
+    TRY(rate_check(c, k));
     return role_check(c);
 }
 
 enum err auth_early(struct call *c)
 {
-    bool reload_needed;
-    return check_key(c->loop->auth, c, false, &reload_needed);
+    enum standing standing;
+    return check_known(c->loop->auth, c, &standing);
 }
 
-static void remove_pending(struct pending *w)
-{
-    struct pending **at = &w->call->loop->auth->pending;
-    while (*at && *at != w)
-        at = &(*at)->next;
-    if (*at)
-        *at = w->next;
-}
+/* ---- lookups ---- */
 
 static bool give_up(struct task_wait *wait, enum err *why, bool even_writes)
 {
     (void)why;
     (void)even_writes;
-    remove_pending(container_of(wait, struct pending, wait));
+    struct pending *p = container_of(wait, struct pending, wait);
+    struct pending **at = &p->lookup->pending;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
     return true;
 }
 
 static void on_wake(struct task_wait *wait)
 {
-    struct pending *w = container_of(wait, struct pending, wait);
-    w->then(w->call, wait->why);
+    struct pending *p = container_of(wait, struct pending, wait);
+    p->then(p->call, wait->why);
+}
+
+/* The outcome of a call whose key was looked up. A failure was taken for it, if there are keys. */
+static enum err after_lookup(struct auth *a, struct call *c)
+{
+    enum standing standing;
+    enum err err = check_known(a, c, &standing);
+    if (standing == STANDING_GOOD)
+        return err;
+    if (a->has_keys == HAS_NO_KEYS) { /* a client that sends a key anyway */
+        identify(c, "local", ROLE_ADMIN);
+        return OK;
+    }
+    return rejected(c, key_set_find(&a->keys, key_hash(c)));
+}
+
+static void unlist(struct lookup *l)
+{
+    struct lookup **at = &l->auth->lookups;
+    while (*at != l)
+        at = &(*at)->next;
+    *at = l->next;
+}
+
+static void on_found(struct keys_read *read, enum err err)
+{
+    struct lookup *l = container_of(read, struct lookup, read);
+    struct auth *a = l->auth;
+    unlist(l);
+    if (err == OK && read->any)
+        a->has_keys = HAS_KEYS;
+    else if (err == OK && a->has_keys == HAS_KEYS_UNKNOWN)
+        a->has_keys = HAS_NO_KEYS;
+    if (err == OK && read->count)
+        key_set_put(&a->keys, &read->keys[0], a->walk);
+    else if (err == OK)
+        key_misses_add(&a->misses, l->hash, a->loop->now_us);
+    for (struct pending *p; (p = l->pending);) {
+        l->pending = p->next;
+        enum err outcome = err == OK ? after_lookup(a, p->call) : err;
+        if (outcome != ERR_UNAUTHENTICATED && p->call->failure_taken)
+            return_failure(p->call);
+        task_wake(&p->wait, outcome);
+    }
+    free(l);
+}
+
+/* The running lookup of the hash, or a new one that is not sent yet. */
+static struct lookup *lookup_of(struct auth *a, const unsigned char *hash, bool *new)
+{
+    struct lookup *l = a->lookups;
+    while (l && memcmp(l->hash, hash, SHA256_BYTES) != 0)
+        l = l->next;
+    *new = !l;
+    if (l)
+        return l;
+    l = calloc(1, sizeof *l);
+    if (!l)
+        abort();
+    *l = (struct lookup){ .read.done = on_found, .next = a->lookups, .auth = a };
+    memcpy(l->hash, hash, SHA256_BYTES);
+    return a->lookups = l;
+}
+
+static void look_up(struct auth *a, struct call *c, void (*next)(struct call *c, enum err err))
+{
+    bool new;
+    struct lookup *l = lookup_of(a, key_hash(c), &new);
+    struct pending *p = arena_alloc(&c->arena, sizeof *p);
+    *p = (struct pending){ .wait = { .give_up = give_up, .woken = on_wake },
+                           .next = l->pending,
+                           .lookup = l,
+                           .call = c,
+                           .then = next };
+    l->pending = p;
+    task_expect(&c->task, &p->wait);
+    if (!new)
+        return;
+    metrics_key_lookup(a->loop->metrics);
+    keys_find(a->loop->db, &l->read, l->hash);
+}
+
+/* Rejects a key that is not good without asking the database, if possible. Otherwise *unknown is set. */
+static enum err check_failure(struct auth *a, struct call *c, bool *unknown)
+{
+    const struct known_key *k = key_set_find(&a->keys, key_hash(c));
+    const bool missed = !k && key_misses_has(&a->misses, key_hash(c), c->loop->now_us);
+    *unknown = !k && !missed;
+    if (a->has_keys == HAS_NO_KEYS && missed) {
+        identify(c, "local", ROLE_ADMIN);
+        return OK;
+    }
+    if (a->has_keys != HAS_KEYS || !a->loaded) /* before that, an unknown key may well be good */
+        return *unknown ? OK : rejected(c, k);
+    TRY(take_failure(c));
+    c->failure_taken = true;
+    return *unknown ? OK : rejected(c, k);
 }
 
 void auth_check(struct call *c, void (*next)(struct call *c, enum err err))
 {
     struct auth *a = c->loop->auth;
-    bool reload_needed;
-    enum err err = check_key(a, c, false, &reload_needed);
-    if (!reload_needed) {
-        next(c, err);
-        return;
-    }
-    struct pending *w = arena_alloc(&c->arena, sizeof *w);
-    *w = (struct pending){ .wait = { .give_up = give_up, .woken = on_wake },
-                           .next = a->pending,
-                           .call = c,
-                           .then = next,
-                           .missed_load = a->loading };
-    a->pending = w;
-    task_expect(&c->task, &w->wait);
-    load(a);
-}
-
-/* Completes a pending call after a load. Returns false if it must wait for one more load, because this one
- * may have read the keys before the call's key was created. */
-static bool resolve(struct auth *a, struct pending *w, enum err err)
-{
-    bool reload_needed = false;
-    if (err == OK)
-        err = check_key(a, w->call, !w->missed_load, &reload_needed);
-    if (reload_needed && w->missed_load) {
-        w->missed_load = false;
-        return false;
-    }
-    if (reload_needed)
-        err = problem_set(&w->call->problem, ERR_UNAUTHENTICATED, "the key is unknown or revoked");
-    task_wake(&w->wait, err);
-    return true;
-}
-
-static void on_loaded(void *user, struct key_set *keys, enum err err)
-{
-    struct auth *a = user;
-    a->loading = false;
-    if (err == OK) {
-        free(a->keys);
-        a->keys = keys;
-    }
-    struct pending *resolving = a->pending;
-    a->pending = NULL;
-    for (struct pending *w = resolving, *next; w; w = next) {
-        next = w->next;
-        if (!resolve(a, w, err)) {
-            w->next = a->pending;
-            a->pending = w;
-        }
-    }
-    if (a->pending)
-        load(a);
+    enum standing standing;
+    bool unknown = false;
+    enum err err = check_known(a, c, &standing);
+    if (standing != STANDING_GOOD)
+        err = check_failure(a, c, &unknown);
+    if (err == OK && unknown)
+        look_up(a, c, next);
     else
-        loop_timer(a->loop, &a->timer, err == OK ? RELOAD_US : a->keys ? RETRY_US : FIRST_RETRY_US);
+        next(c, err);
 }
 
-static void load(struct auth *a)
+/* ---- refreshing ---- */
+
+static void refresh(struct auth *a)
 {
-    if (a->loading)
+    struct loop *l = a->loop;
+    a->refresh_us = l->now_us;
+    keys_refresh(l->db, &a->refresh, (l->now_us - a->refreshed_us) / 1000000 + OVERLAP_S,
+                 a->walking ? a->after : NULL, a->loaded ? WALK_PAGE : LOAD_PAGE);
+}
+
+/* The walk goes on after this page, or starts again. */
+static void walk_on(struct auth *a, const struct keys_read *r)
+{
+    a->walking = r->paged == (a->loaded ? WALK_PAGE : LOAD_PAGE);
+    if (a->walking) {
+        memcpy(a->after, r->last->hash, SHA256_BYTES);
         return;
-    a->loading = true;
-    keys_load(a->loop->db, on_loaded, a);
+    }
+    key_set_walked(&a->keys, a->walk++);
+    a->loaded = true;
+    if (a->has_keys != HAS_KEYS)
+        a->has_keys = a->keys.count ? HAS_KEYS : HAS_NO_KEYS;
 }
 
-static void reload(struct timer *t)
+static void on_refreshed(struct keys_read *r, enum err err)
 {
-    load(container_of(t, struct auth, timer));
+    struct auth *a = container_of(r, struct auth, refresh);
+    if (err != OK) {
+        loop_timer(a->loop, &a->timer, a->loaded ? RETRY_US : FIRST_RETRY_US);
+        return;
+    }
+    a->refreshed_us = a->refresh_us;
+    for (int i = 0; i < r->count; i++)
+        key_set_put(&a->keys, &r->keys[i], a->walk);
+    if (a->keys.count)
+        a->has_keys = HAS_KEYS;
+    walk_on(a, r);
+    loop_timer(a->loop, &a->timer, a->loaded ? REFRESH_US : 0);
+}
+
+static void on_timer(struct timer *t)
+{
+    refresh(container_of(t, struct auth, timer));
 }
 
 struct auth *auth_open(struct loop *loop)
 {
     struct auth *a = memory_zero(1, sizeof *a);
     a->loop = loop;
-    a->timer.fire = reload;
+    a->refresh.done = on_refreshed;
+    a->refreshed_us = loop->now_us;
+    a->timer.fire = on_timer;
     loop_timer(loop, &a->timer, 0);
     return a;
 }
 
 bool auth_ready(const struct auth *a)
 {
-    return a->keys != NULL;
+    return a->loaded;
 }
 
 void auth_close(struct auth *a)
 {
     loop_timer_off(a->loop, &a->timer);
-    free(a->keys);
+    key_set_free(&a->keys);
     free(a);
 }

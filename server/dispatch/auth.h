@@ -8,9 +8,10 @@ struct auth *auth_open(struct loop *loop);
 void auth_close(struct auth *auth);
 bool auth_ready(const struct auth *auth);
 
-/* Rejects what the cached keys can decide: a missing key, or a role that is too low. Never waits. */
+/* Rejects what the loop's keys can decide before the address of the client is known: a missing key, a role
+ * that is too low, a key beyond its rate. Never waits. */
 enum err auth_early(struct call *c) must_check;
-/* Sets owner and role, then calls `next`: immediately, or after a reload if the key is not in the cache. */
+/* Sets owner and role, then calls `next`: immediately, or after a lookup if the key is unknown. */
 void auth_check(struct call *c, void (*next)(struct call *c, enum err err));
 
 #endif

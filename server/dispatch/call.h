@@ -53,9 +53,11 @@ struct call {
     const char *request_id;
     const char
         *now; /* RFC 3339: the server's clock when the request arrived; the default of `as_of` and similar */
-    const char *key_hash; /* hash of the API key; NULL: none, or not computed yet */
-    const char *owner;    /* NULL: not authenticated yet */
+    const unsigned char *key_hash; /* SHA-256 of the API key; NULL: not computed yet */
+    const char *owner;             /* NULL: not authenticated yet */
     enum role role;
+    bool rate_taken;       /* the request was counted for the rate of its key */
+    bool failure_taken;    /* it was counted as a failure of its address, until its key is found */
     void *in;              /* the decoded struct that route->fields describes */
     uint64_t cursor_scope; /* its cursors are valid only within this scope */
     struct problem problem;

@@ -1,4 +1,4 @@
-/* Counts open connections, in total and per client address. This is the only state that all loops share. */
+/* Counts open connections, in total and per client address. */
 #include "server/http/clients.h"
 
 #include <pthread.h>

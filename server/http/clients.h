@@ -1,4 +1,5 @@
-/* Counts open connections, in total and per client address. This is the only state that all loops share. */
+/* Counts open connections, in total and per client address. Beside this, loops share
+ * only what limits keys (server/dispatch/key_bucket.h, failed_keys.h). */
 #ifndef DAYBOOK_SERVER_HTTP_CLIENTS_H
 #define DAYBOOK_SERVER_HTTP_CLIENTS_H
 

@@ -27,11 +27,12 @@ struct reply {
     const char *content_type;
     struct buf body;
     const char *location, *allow, *etag, *request_id;
-    enum err error;   /* the error that the reply reports */
-    bool replayed;    /* the stored response of an earlier request */
-    bool close;       /* close the connection after the reply */
-    bool no_store;    /* it lacks something that will be there soon: no ETag, no cache */
-    const char *vary; /* the request header that the reply depends on */
+    int64_t retry_after_s; /* Retry-After of a 429 or 503; 0: one second */
+    enum err error;        /* the error that the reply reports */
+    bool replayed;         /* the stored response of an earlier request */
+    bool close;            /* close the connection after the reply */
+    bool no_store;         /* it lacks something that will be there soon: no ETag, no cache */
+    const char *vary;      /* the request header that the reply depends on */
     /* Of static files. NULL: none, and a Cache-Control that follows from the ETag. */
     const char *content_encoding, *content_security_policy, *cache_control;
 };

@@ -1,5 +1,6 @@
 /* Request headers that we read, and response headers that we send. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -82,6 +83,10 @@ static void cors(struct exchange *x, struct MHD_Response *r)
 void headers_add(struct exchange *x, struct MHD_Response *r)
 {
     const struct reply *reply = x->reply;
+    const bool retry = reply->status == 503 || reply->status == 429;
+    char seconds[24] = "1";
+    if (retry && reply->retry_after_s)
+        snprintf(seconds, sizeof seconds, "%lld", (long long)reply->retry_after_s);
     const struct {
         const char *name, *value;
     } headers[] = {
@@ -92,7 +97,7 @@ void headers_add(struct exchange *x, struct MHD_Response *r)
         { MHD_HTTP_HEADER_LOCATION, reply->location },
         { MHD_HTTP_HEADER_ALLOW, reply->allow },
         { "Idempotency-Replayed", reply->replayed ? "true" : NULL },
-        { MHD_HTTP_HEADER_RETRY_AFTER, reply->status == 503 || reply->status == 429 ? "1" : NULL },
+        { MHD_HTTP_HEADER_RETRY_AFTER, retry ? seconds : NULL },
         { MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->status == 401 ? "Bearer realm=\"daybook\"" : NULL },
         { MHD_HTTP_HEADER_CONNECTION, reply->close || x->http->draining ? "close" : NULL },
         { MHD_HTTP_HEADER_CACHE_CONTROL, reply->no_store        ? "no-store"

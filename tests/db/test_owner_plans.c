@@ -24,7 +24,9 @@ static struct exception {
     const char *statement, *table, *reason;
     bool used;
 } exceptions[] = {
-    { .statement = "key_list", .table = "api_keys", .reason = "finds out who the owner is" },
+    { .statement = "key_refresh", .table = "api_keys", .reason = "finds out who the owner is" },
+    { .statement = "key_find", .table = "api_keys", .reason = "finds out who the owner is" },
+    { .statement = "key_find_together", .table = "api_keys", .reason = "finds out who the owner is" },
     { .statement = "backfill_owner", .table = "episodic_memory", .reason = PENDING },
     { .statement = "backfill_owner", .table = "situations", .reason = PENDING },
     { .statement = "backfill_count", .table = "episodic_memory", .reason = PENDING },

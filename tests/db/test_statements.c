@@ -12,7 +12,8 @@ static PGconn *pg;
 static const struct {
     const char *statement, *reason;
 } unowned[] = {
-    { "key_list", "finds out who the owner is; its rows never become an answer" },
+    { "key_refresh", "finds out who the owner is; its rows never become an answer" },
+    { "key_find", "finds out who the owner is; its row never becomes an answer" },
     { "backfill_owner", "finds the owners that the background job works for; no answer shows them" },
     { "backfill_count", "a number over all owners, for the metrics of the service" },
 };
