@@ -33,14 +33,6 @@ static const struct {
 #undef HEADER
 };
 
-/* Headers that may be repeated are lists. */
-static const char *join(struct arena *arena, const char *list, const char *value)
-{
-    struct buf out = { .arena = arena };
-    buf_fmt(&out, "%s, %s", list, value);
-    return out.data;
-}
-
 /* Copies the value: the daemon frees it when the request completes, and a coroutine may run longer. */
 static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
@@ -49,7 +41,8 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
     for (size_t i = 0; value && i < sizeof known_headers / sizeof *known_headers; i++)
         if (strcasecmp(name, known_headers[i].name) == 0) {
             const char **to = (const char **)(void *)((char *)&x->headers + known_headers[i].offset);
-            *to = *to ? join(x->task->arena, *to, value) : arena_text(x->task->arena, value);
+            /* A header that may be repeated is a list. */
+            *to = *to ? arena_fmt(x->task->arena, "%s, %s", *to, value) : arena_text(x->task->arena, value);
         }
     return MHD_YES;
 }
