@@ -7,12 +7,18 @@
 
 #include "server/config.h"
 
-/* Without the port: "localhost:8080" is localhost, "[::1]:8080" is [::1]. */
+/* Without the port: "localhost:8080" is localhost, "[::1]:8080" is [::1]. What follows a colon and is no port
+ * belongs to the name: "localhost:x@example.com" is not localhost. */
 static size_t name_len(const char *host, size_t len)
 {
     const char *end = len && host[0] == '[' ? memchr(host, ']', len) : NULL;
-    const char *colon = end ? NULL : memchr(host, ':', len);
-    return end ? (size_t)(end - host) + 1 : colon ? (size_t)(colon - host) : len;
+    const char *rest = end ? end + 1 : memchr(host, ':', len);
+    if (!rest || rest == host + len || *rest != ':')
+        return len;
+    for (const char *digit = rest + 1; digit < host + len; digit++)
+        if (*digit < '0' || *digit > '9')
+            return len;
+    return (size_t)(rest - host);
 }
 
 static bool is_name(const char *host, size_t len, const char *name)

@@ -34,7 +34,7 @@ for (const host of ['localhost', 'LOCALHOST:8080', '127.0.0.1', '127.9.9.9:1', '
     assert.equal((await ask(s.service.base, 'GET', '/v1/lessons', { host })).status, 200);
   });
 
-for (const host of ['example.com', 'example.com:8080', 'localhost.example.com', '127.0.0.1.example.com', '128.0.0.1', '[::2]', 'xlocalhost', '0.0.0.0'])
+for (const host of ['example.com', 'example.com:8080', 'localhost.example.com', 'localhost:x@example.com', 'localhost:80@example.com', '[::1]x', '127.0.0.1.example.com', '128.0.0.1', '[::2]', 'xlocalhost', '0.0.0.0'])
   for (const path of ['/v1/lessons', '/metrics', '/openapi.json', '/health/live'])
     test(`the host ${host} is 421 for ${path} without keys`, async () => {
       const { status, json } = await ask(s.service.base, 'GET', path, { host });
