@@ -14,7 +14,7 @@
 
 enum {
     /* Of a connection, beside the head: 64 bytes for each of FRAMING_HEADERS_MAX headers and
-     * FRAMING_PARAMETERS_MAX parameters, and the head of the reply. libmicrohttpd clears all of it after each
+     * FRAMING_PARAMETERS_MAX parameters, the trailers, and the head of the reply. libmicrohttpd clears all of it after each
      * request, so every byte of it is resident memory. */
     PARSED_BYTES = 8192,
     SPARE_CONNECTIONS = 64, /* accepted above the limit, so that their clients get an error */

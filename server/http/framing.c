@@ -209,6 +209,39 @@ struct framing_verdict framing_check_head(struct framing *f, const char *head, s
     return v.err == OK ? start_body(f, &h) : v;
 }
 
+struct framing_verdict framing_check_start(const char *head, size_t len)
+{
+    const char *cr = memchr(head, '\r', len);
+    if (len && head[0] != '\r' && !is_token_char((unsigned char)head[0]))
+        return bad("the request line does not start with a method");
+    return cr && cr > head
+               ? check_request_line(&(struct head){ 0 }, (struct part){ head, (size_t)(cr - head) })
+               : valid;
+}
+
+/* Moves whitespace at the end of the value to its start. */
+static void move_space(char *value, size_t len)
+{
+    size_t space = 0;
+    while (space < len && (value[len - space - 1] == ' ' || value[len - space - 1] == '\t'))
+        space++;
+    memmove(value + space, value, len - space);
+    memset(value, ' ', space);
+}
+
+void framing_tidy_head(char *head, size_t len)
+{
+    static const char cookie[] = "Cookie:";
+    const char *const end = head + len - 2; /* the empty line */
+    for (char *line = (char *)memchr(head, '\n', len) + 1, *next; line < end; line = next) {
+        char *const value = (char *)memchr(line, ':', (size_t)(end - line)) + 1;
+        next = (char *)memchr(value, '\n', (size_t)(end - value)) + 1;
+        if (value - line == sizeof cookie - 1 && strncasecmp(line, cookie, sizeof cookie - 1) == 0)
+            *line = 'X';
+        move_space(value, (size_t)(next - value) - 2);
+    }
+}
+
 /* ---- the body ---- */
 
 static int hex_digit(char c)
@@ -260,22 +293,32 @@ static struct framing_verdict take_chunk_end(struct framing *f, char c)
     return valid;
 }
 
-/* Trailers are skipped by the daemon; here only their end matters. `last` is '\n' at the start of a line, 'x'
- * inside one, and '\r' or 'r' after the CR of an empty or other line. */
+/* Nobody reads trailers, but the daemon parses them. `last` is '\n' at the start of a line, 'n' in a name,
+ * 'x' in a value, and '\r' or 'r' after the CR of the empty line or of another one. `left` counts them. */
 static struct framing_verdict take_trailer(struct framing *f, char c)
 {
-    if (f->line_bytes++ > FRAMING_TRAILERS_MAX)
+    const bool is_name = is_token_char((unsigned char)c);
+    if (f->line_bytes++ > FRAMING_TRAILER_BYTES_MAX)
         return bad("the trailers are too long");
-    if (c == '\n' && f->last == '\r') {
-        *f = (struct framing){ .state = FRAMING_HEAD };
-        return valid;
-    }
-    if ((c == '\n') != (f->last == 'r') || f->last == '\r')
+    if ((c == '\n') != (f->last == '\r' || f->last == 'r'))
         return bad("a line of the trailers ends without CR LF");
-    if (c == '\r')
+    if (f->last == '\r') {
+        *f = (struct framing){ .state = FRAMING_HEAD };
+    } else if (f->last == 'r') {
+        f->last = '\n';
+    } else if (c == '\r' && f->last != 'n') {
         f->last = f->last == '\n' ? '\r' : 'r';
-    else
-        f->last = c == '\n' ? '\n' : 'x';
+    } else if (f->last == 'x') {
+        return is_value((struct part){ &c, 1 }) ? valid : bad("a trailer has a control character");
+    } else if (f->last == 'n' && c == ':') {
+        f->last = 'x';
+    } else {
+        f->left += f->last == '\n';
+        f->last = 'n';
+        return !is_name                         ? bad("a trailer has no valid name before its colon")
+               : f->left > FRAMING_TRAILERS_MAX ? bad("there are too many trailers")
+                                                : valid;
+    }
     return valid;
 }
 
@@ -291,11 +334,18 @@ static void skip(struct framing *f, size_t len, size_t *taken, enum framing_stat
     }
 }
 
-struct framing_verdict framing_take_body(struct framing *f, const char *bytes, size_t len, size_t *taken)
+static bool is_extension(const struct framing *f)
+{
+    return f->state == FRAMING_CHUNK_SIZE && f->last == ';';
+}
+
+struct framing_verdict framing_take_body(struct framing *f, char *bytes, size_t len, size_t *taken,
+                                         size_t *kept)
 {
     struct framing_verdict v = valid;
-    *taken = 0;
+    *taken = *kept = 0;
     while (v.err == OK && *taken < len && f->state != FRAMING_HEAD) {
+        const size_t from = *taken;
         switch (f->state) {
         case FRAMING_BODY:
             skip(f, len, taken, FRAMING_HEAD);
@@ -305,6 +355,8 @@ struct framing_verdict framing_take_body(struct framing *f, const char *bytes, s
             break;
         case FRAMING_CHUNK_SIZE:
             v = take_chunk_size(f, bytes[(*taken)++]);
+            if (is_extension(f))
+                continue;
             break;
         case FRAMING_CHUNK_END:
             v = take_chunk_end(f, bytes[(*taken)++]);
@@ -312,6 +364,9 @@ struct framing_verdict framing_take_body(struct framing *f, const char *bytes, s
         default:
             v = take_trailer(f, bytes[(*taken)++]);
         }
+        if (*kept != from)
+            memmove(bytes + *kept, bytes + from, *taken - from);
+        *kept += *taken - from;
     }
     return v;
 }

@@ -16,7 +16,8 @@ enum {
     FRAMING_HEADERS_MAX = 64,
     FRAMING_PARAMETERS_MAX = 32,
     FRAMING_CHUNK_LINE_MAX = 256, /* bytes of a chunk's size and its extensions */
-    FRAMING_TRAILERS_MAX = 4096,
+    FRAMING_TRAILERS_MAX = 8,     /* a request with more, or with more bytes of them, is cut */
+    FRAMING_TRAILER_BYTES_MAX = 1024,
 };
 
 /* What the next byte belongs to. */
@@ -32,7 +33,7 @@ enum framing_state {
 /* One per connection; starts zeroed. */
 struct framing {
     enum framing_state state;
-    uint64_t left;     /* bytes of the body or chunk that are still to come; the chunk size so far */
+    uint64_t left; /* bytes of the body or chunk that are still to come; the chunk size so far; trailers */
     size_t line_bytes; /* of the chunk line, or of all trailers */
     char last;         /* the previous byte of the line */
 };
@@ -46,10 +47,20 @@ struct framing_verdict {
  * or 0 if it is incomplete. An error is final: more bytes cannot make the head valid. */
 struct framing_verdict framing_find_end(const char *bytes, size_t len, size_t *end);
 
+/* Checks an incomplete head as far as its request line: what is not HTTP at all is not waited for. */
+struct framing_verdict framing_check_start(const char *head, size_t len);
+
 /* Checks a whole head. If it is valid, the framing continues with its body, or with the next head. */
 struct framing_verdict framing_check_head(struct framing *f, const char *head, size_t len);
 
-/* Takes bytes up to the end of the body. *taken: how many; the rest belongs to the next head. */
-struct framing_verdict framing_take_body(struct framing *f, const char *bytes, size_t len, size_t *taken);
+/* Changes a valid head where libmicrohttpd would read it differently or not at all: moves whitespace at the
+ * end of a value to its start, and renames Cookie headers, because it parses cookies, which nobody needs, and
+ * drops the connection if there are more of them than its memory holds. */
+void framing_tidy_head(char *head, size_t len);
+
+/* Takes bytes up to the end of the body. *taken: how many; the rest belongs to the next head. The first *kept
+ * bytes are then what remains of them without the extensions of chunks, which libmicrohttpd 1.0 misreads. */
+struct framing_verdict framing_take_body(struct framing *f, char *bytes, size_t len, size_t *taken,
+                                         size_t *kept);
 
 #endif

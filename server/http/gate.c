@@ -20,6 +20,7 @@ struct gate {
     char *held; /* bytes that the daemon has not received; NULL: none */
     size_t held_len, held_cap;
     size_t passed;      /* of these, from the start, may be received */
+    bool after_blank;   /* the last line that passed was an empty one before a request line */
     struct timer timer; /* the time limit of a head */
     size_t drained;     /* bytes discarded after a rejection */
     bool cut;           /* the connection cannot be used any more */
@@ -113,16 +114,23 @@ static void await_head(struct gate *g)
 }
 
 /* Checks the head at the start of the bytes. Returns its length, 0 if it is incomplete or invalid. */
-static size_t pass_head(struct gate *g, const char *bytes, size_t len)
+static size_t pass_head(struct gate *g, char *bytes, size_t len)
 {
     size_t end;
     struct framing_verdict v = framing_find_end(bytes, len, &end);
     if (v.err == OK && (end ? end : len) > (size_t)g->loop->config->max_header_bytes)
         v = (struct framing_verdict){ ERR_HEADER_TOO_LARGE, NULL };
-    if (v.err == OK && end == 2) /* an empty line before the request line */
+    const bool blank = v.err == OK && end == 2; /* RFC 9112 forgives one before the request line */
+    if (blank && g->after_blank)
+        v = (struct framing_verdict){ ERR_BAD_REQUEST, "there are several empty lines before the request" };
+    if (end)
+        g->after_blank = blank;
+    if (blank && v.err == OK)
         return end;
+    if (v.err == OK)
+        v = end ? framing_check_head(&g->framing, bytes, end) : framing_check_start(bytes, len);
     if (v.err == OK && end)
-        v = framing_check_head(&g->framing, bytes, end);
+        framing_tidy_head(bytes, end);
     g->verdict = v;
     if (v.err != OK)
         end = 0;
@@ -133,26 +141,32 @@ static size_t pass_head(struct gate *g, const char *bytes, size_t len)
     return end;
 }
 
-/* How many of the bytes may pass. */
-static size_t pass(struct gate *g, const char *bytes, size_t len)
+/* How many of the bytes may pass. *len decreases where bytes are removed. */
+static size_t pass(struct gate *g, char *bytes, size_t *len)
 {
-    size_t at = 0;
-    while (at < len && g->verdict.err == OK && !g->cut) {
-        size_t taken;
+    size_t at = 0, passed = 0;
+    while (at < *len && g->verdict.err == OK && !g->cut) {
+        size_t taken, kept;
         if (g->framing.state == FRAMING_HEAD) {
-            taken = pass_head(g, bytes + at, len - at);
+            kept = taken = pass_head(g, bytes + at, *len - at);
             if (!taken)
                 break;
         } else {
-            struct framing_verdict v = framing_take_body(&g->framing, bytes + at, len - at, &taken);
+            struct framing_verdict v = framing_take_body(&g->framing, bytes + at, *len - at, &taken, &kept);
             if (v.err != OK) {
                 cut(g, v.why); /* the daemon accepts no reply in the middle of a body */
                 break;
             }
         }
+        if (passed != at)
+            memmove(bytes + passed, bytes + at, kept);
         at += taken;
+        passed += kept;
     }
-    return at;
+    if (passed != at)
+        memmove(bytes + passed, bytes + at, *len - at);
+    *len -= at - passed;
+    return passed;
 }
 
 static bool is_amid_request(const struct gate *g)
@@ -174,9 +188,9 @@ static void drain(struct gate *g)
 }
 
 /* The bytes are in the daemon's buffer already. */
-static size_t pass_received(struct gate *g, const char *bytes, size_t len)
+static size_t pass_received(struct gate *g, char *bytes, size_t len)
 {
-    const size_t passed = pass(g, bytes, len);
+    const size_t passed = pass(g, bytes, &len);
     if (g->verdict.err != OK)
         hold_stand_in(g, 0);
     else if (!g->cut)
@@ -188,7 +202,7 @@ static size_t pass_received(struct gate *g, const char *bytes, size_t len)
 static size_t pass_held(struct gate *g, size_t len, char *to, size_t size)
 {
     g->held_len += len;
-    g->passed = pass(g, g->held, g->held_len);
+    g->passed = pass(g, g->held, &g->held_len);
     if (g->verdict.err != OK)
         hold_stand_in(g, g->passed);
     return give_held(g, to, size);

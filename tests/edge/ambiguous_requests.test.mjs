@@ -1,8 +1,8 @@
 // Requests that two parsers could read differently are rejected before anything interprets them.
 import assert from 'node:assert/strict';
-import net from 'node:net';
 import { test } from 'node:test';
-import { eventually, until } from '../lib/processes.mjs';
+import { until } from '../lib/processes.mjs';
+import { sendRaw } from '../lib/raw.mjs';
 import { newLesson } from '../lib/lessons.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -10,26 +10,7 @@ const s = suite();
 const SECOND = 'GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const POST = 'POST /v1/lessons HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
 
-/** Sends the bytes, all at once or one by one, and returns everything until the server closes. */
-function send(bytes, { slowly = false } = {}) {
-  return eventually(
-    new Promise((resolve, reject) => {
-      const socket = net.connect(s.service.port, '127.0.0.1');
-      const chunks = [];
-      socket.setNoDelay(true);
-      socket.on('data', (chunk) => chunks.push(chunk));
-      socket.on('error', (error) => chunks.length || reject(error)); // a client that is still writing
-      socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')));
-      const data = Buffer.from(bytes, 'latin1');
-      if (!slowly) return socket.write(data);
-      const next = (at) => {
-        if (at < data.length && !socket.destroyed) socket.write(data.subarray(at, at + 1), () => setImmediate(next, at + 1));
-      };
-      next(0);
-    }),
-    'the connection is closed',
-  );
-}
+const send = (bytes, options) => sendRaw(s.service.port, bytes, options);
 
 const CASES = {
   'a space before the colon of Content-Length': `${POST}Content-Length : ${SECOND.length}\r\n\r\n${SECOND}`,

@@ -136,21 +136,68 @@ START_TEST(a_head_may_arrive_in_pieces)
 }
 END_TEST
 
+static char remains[8192]; /* of the body that was taken last */
+
 /* Takes the body in pieces of `step` bytes. Returns where the next head starts, or -1 if it is rejected. */
 static long take(enum framing_state state, uint64_t left, const char *body, size_t step)
 {
     struct framing f = { .state = state, .left = left };
     const size_t len = strlen(body);
-    for (size_t at = 0, taken; at < len; at += taken) {
+    char bytes[8192];
+    remains[0] = '\0';
+    for (size_t at = 0, taken, kept; at < len; at += taken) {
         const size_t n = len - at < step ? len - at : step;
-        if (framing_take_body(&f, body + at, n, &taken).err != OK)
+        memcpy(bytes, body + at, n);
+        if (framing_take_body(&f, bytes, n, &taken, &kept).err != OK)
             return -1;
+        strncat(remains, bytes, kept);
         if (f.state == FRAMING_HEAD)
             return (long)(at + taken);
         ck_assert_uint_eq(taken, n);
     }
     return 0;
 }
+
+START_TEST(the_extensions_of_chunks_are_removed)
+{
+    for (size_t step = 1; step < 40; step++) {
+        take(FRAMING_CHUNK_SIZE, 0, "5;a=b\r\n12;45\r\n1;\r\n;\r\n0;c\r\nA: b;c\r\n\r\n", step);
+        ck_assert_str_eq(remains, "5\r\n12;45\r\n1\r\n;\r\n0\r\nA: b;c\r\n\r\n");
+    }
+}
+END_TEST
+
+START_TEST(what_is_not_http_is_not_waited_for)
+{
+    static const char *const bad[] = {
+        "\x16\x03", "GET /\r\n", "GET / HTTP/2.0\r\nHost", "/ GET", " GET", "{"
+    };
+    static const char *const open[] = { "",  "G", "GET", "GET / HTTP/", "GET / HTTP/1.1", "GET / HTTP/1.1\r",
+                                        "\r" };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(framing_check_start(bad[i], strlen(bad[i])).err == ERR_BAD_REQUEST, "%s", bad[i]);
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+        ck_assert_msg(framing_check_start(open[i], strlen(open[i])).err == OK, "%s", open[i]);
+}
+END_TEST
+
+START_TEST(a_head_is_tidied)
+{
+    static const char *const heads[][2] = {
+        { "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n" },
+        { "GET / HTTP/1.1\r\nA: b \t\r\nC:d\r\nE: \r\nF:\r\n\r\n",
+          "GET / HTTP/1.1\r\nA:   b\r\nC:d\r\nE: \r\nF:\r\n\r\n" },
+        { "GET /Cookie: HTTP/1.1\r\ncooKIE: a=b\r\nCookies: c\r\nX: Cookie: d\r\n\r\n",
+          "GET /Cookie: HTTP/1.1\r\nXooKIE: a=b\r\nCookies: c\r\nX: Cookie: d\r\n\r\n" },
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        char head[256];
+        strcpy(head, heads[i][0]);
+        framing_tidy_head(head, strlen(head));
+        ck_assert_str_eq(head, heads[i][1]);
+    }
+}
+END_TEST
 
 START_TEST(a_body_ends_where_its_framing_says)
 {
@@ -172,6 +219,15 @@ START_TEST(a_body_ends_where_its_framing_says)
         ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, "10000000000000000\r\n", step), -1);
         ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, "5\r\n12345\n0\r\n\r\n", step), -1);
         ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, "0\r\nA: b\n\r\n", step), -1);
+        ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, "0\r\nA b: c\r\n\r\n", step), -1);
+        ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, "0\r\nA: b\r\n c\r\n\r\n", step), -1);
+        ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, "0\r\nnothing\r\n\r\n", step), -1);
+        ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, "0\r\n: b\r\n\r\n", step), -1);
+        ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, "0\r\nA: \x01\r\n\r\n", step), -1);
+        repeat(line, "0\r\n", "a:b\r\n", 8, "\r\n");
+        ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, line, step), 45);
+        repeat(line, "0\r\n", "a:b\r\n", 9, "\r\n");
+        ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, line, step), -1);
         repeat(line, "5;", "x", 300, "\r\n12345\r\n");
         ck_assert_int_eq(take(FRAMING_CHUNK_SIZE, 0, line, step), -1);
     }
@@ -179,4 +235,5 @@ START_TEST(a_body_ends_where_its_framing_says)
 END_TEST
 
 UNIT_MAIN("framing", valid_heads_tell_how_their_body_ends, ambiguous_heads_are_rejected,
-          headers_and_parameters_are_counted, a_head_may_arrive_in_pieces, a_body_ends_where_its_framing_says)
+          headers_and_parameters_are_counted, a_head_may_arrive_in_pieces, what_is_not_http_is_not_waited_for,
+          a_head_is_tidied, the_extensions_of_chunks_are_removed, a_body_ends_where_its_framing_says)
