@@ -51,8 +51,7 @@ async function sweep(where) {
 }
 
 /** A new folder that the server may write. */
-async function newFolder() {
-  const where = place();
+async function newFolder(where = place()) {
   if (where === MEMORY) await sweep(where);
   const folder = await mkdtemp(join(where, `dbk-${process.pid}-`));
   if (process.getuid() === 0) {
@@ -83,10 +82,10 @@ async function template(bin) {
   return cached;
 }
 
-/** `durable`: keeps fsync on, for tests that kill the server. `tcp`: also listens on that port of 127.0.0.1. */
-export async function startCluster({ durable = false, settings = {}, tcp } = {}) {
+/** `durable`: keeps fsync on, for tests that kill the server. `tcp`: also listens on that port of 127.0.0.1. `where`: the parent folder. */
+export async function startCluster({ durable = false, settings = {}, tcp, where } = {}) {
   const bin = binaries();
-  const folder = await newFolder();
+  const folder = await newFolder(where);
   const data = join(folder, 'data');
   await must('cp', 'cp', ['-a', await template(bin), data]);
 
@@ -118,15 +117,17 @@ export async function startCluster({ durable = false, settings = {}, tcp } = {})
 
     /** An orderly shutdown; `fast` aborts open transactions. */
     async stop() {
-      if (server.exitCode === null && server.signalCode === null) server.kill('SIGINT');
+      if (cluster.isRunning()) server.kill('SIGINT');
       await server.ended;
     },
 
-    /** Simulates a power cut: kill -9 of the server and all its processes. */
-    async kill() {
+    isRunning: () => server.exitCode === null && server.signalCode === null,
+
+    /** Simulates a power cut: kill -9 of the server and all its processes. Without `backends` they notice it and end by themselves. */
+    async kill({ backends = true } = {}) {
       const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
       server.kill('SIGKILL');
-      for (const pid of children) {
+      for (const pid of backends ? children : []) {
         try {
           process.kill(pid, 'SIGKILL');
         } catch {} // it ended with its parent
@@ -163,7 +164,7 @@ export async function startCluster({ durable = false, settings = {}, tcp } = {})
     },
 
     async close() {
-      if (server.exitCode === null && server.signalCode === null) server.kill('SIGQUIT');
+      if (cluster.isRunning()) server.kill('SIGQUIT');
       await server.ended;
       await rm(folder, { recursive: true, force: true });
     },

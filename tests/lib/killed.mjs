@@ -5,7 +5,8 @@ import { sleep } from './faults.mjs';
 import { until } from './processes.mjs';
 import { randomOf } from './ticks.mjs';
 
-const RETRIED = ['database_unavailable', 'outcome_unknown', 'shutting_down', 'overloaded', 'idempotency_in_progress', 'request_timeout'];
+/** The errors of a retryable failure. */
+export const RETRIED = ['database_unavailable', 'outcome_unknown', 'shutting_down', 'overloaded', 'idempotency_in_progress', 'request_timeout'];
 
 /** Asserts that a kill can have caused the problem. */
 export const assertRetried = (problem) => assert.ok(RETRIED.includes(problem.code), JSON.stringify(problem));
