@@ -389,7 +389,7 @@ void daemon_stop(struct http *h)
     loop_watch(h->loop, &h->watch, 0);
     MHD_stop_daemon(h->mhd);
     loop_timer_off(h->loop, &h->trim);
-    gate_thread_end();
+    gate_thread_end(h->loop);
 }
 
 void daemon_close(struct http *h)

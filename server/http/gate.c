@@ -10,7 +10,7 @@
 #include "server/config.h"
 #include "server/log.h"
 
-enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20 };
+enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20, SWEEP_US = 500 * 1000 };
 
 struct gate {
     struct loop *loop;
@@ -259,6 +259,33 @@ ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)
     return g ? receive(g, to, size, flags) : __real_recv(fd, to, size, flags);
 }
 
+/* ---- clients that have gone ---- */
+
+static _Thread_local struct timer sweep;
+
+static bool has_gone(int fd)
+{
+    char byte;
+    const ssize_t n = __real_recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* If a client sent a request and closed the connection before it was read, the daemon has no event left that
+ * tells it. To shut down what the client has closed already makes a new one, and spares a pending reply. */
+static void on_sweep(struct timer *t)
+{
+    struct loop *loop = NULL;
+    for (size_t fd = 0; fd < gates_cap; fd++) {
+        if (!gates[fd])
+            continue;
+        loop = gates[fd]->loop;
+        if (has_gone((int)fd))
+            shutdown((int)fd, SHUT_RD);
+    }
+    if (loop)
+        loop_timer(loop, t, SWEEP_US);
+}
+
 /* ---- open and close ---- */
 
 static void make_slot(int fd)
@@ -280,6 +307,9 @@ struct gate *gate_open(struct loop *loop, int fd)
     make_slot(fd);
     gates[fd] = g;
     await_head(g);
+    sweep.fire = on_sweep;
+    if (!sweep.armed)
+        loop_timer(loop, &sweep, SWEEP_US);
     return g;
 }
 
@@ -291,8 +321,9 @@ void gate_close(struct gate *g)
     free(g);
 }
 
-void gate_thread_end(void)
+void gate_thread_end(struct loop *loop)
 {
+    loop_timer_off(loop, &sweep);
     free(gates);
     gates = NULL;
     gates_cap = 0;

@@ -19,7 +19,7 @@ struct gate *gate_open(struct loop *loop, int fd);
 /* Before the daemon closes the connection. */
 void gate_close(struct gate *g);
 /* When the loop's daemon has closed all connections. */
-void gate_thread_end(void);
+void gate_thread_end(struct loop *loop);
 
 /* Why a head was rejected; err OK: none was. Requests before it are not concerned. */
 struct framing_verdict gate_verdict(const struct gate *g);
