@@ -13,9 +13,9 @@
 #include "server/log.h"
 
 enum {
-    /* Of a connection, beside the head: 64 bytes for each of FRAMING_HEADERS_MAX headers and
-     * FRAMING_PARAMETERS_MAX parameters, the trailers, and the head of the reply. libmicrohttpd clears all of it after each
-     * request, so every byte of it is resident memory. */
+    /* Of a connection, beside the head: 64 bytes for each header, parameter and trailer that framing.h
+     * allows, the trailers, and the head of the reply. libmicrohttpd clears all of it after each request, so
+     * every byte of it is resident memory. */
     PARSED_BYTES = 8192,
     SPARE_CONNECTIONS = 64, /* accepted above the limit, so that their clients get an error */
     /* Suspending and resuming a connection costs two epoll_ctl and a recv, a sixth of a short request, and

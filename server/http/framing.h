@@ -16,8 +16,8 @@ enum {
     FRAMING_HEADERS_MAX = 64,
     FRAMING_PARAMETERS_MAX = 32,
     FRAMING_CHUNK_LINE_MAX = 256, /* bytes of a chunk's size and its extensions */
-    FRAMING_TRAILERS_MAX = 8,     /* a request with more, or with more bytes of them, is cut */
-    FRAMING_TRAILER_BYTES_MAX = 1024,
+    FRAMING_TRAILERS_MAX = 4,     /* a request with more, or with more bytes of them, is cut */
+    FRAMING_TRAILER_BYTES_MAX = 512,
 };
 
 /* What the next byte belongs to. */

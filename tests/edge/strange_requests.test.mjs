@@ -111,7 +111,7 @@ const ANSWERED = {
   'a body that was not asked for': [`POST /v1/nothing HTTP/1.1\r\n${HOST}Content-Length: ${SECOND.length}\r\nExpect: 100-continue\r\n\r\n${SECOND}`, [404]],
   '300 pipelined requests': [`${SECOND.repeat(299)}${GET}${HOST}${CLOSE}\r\n`, Array(300).fill(200)],
   'everything at its limit': [
-    `POST /v1/lessons?${'a&'.repeat(63)}a HTTP/1.1\r\n${'a:\r\n'.repeat(59)}${HOST}${CLOSE}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\nX: ${'y'.repeat(7_500)}\r\n\r\n2\r\n{}\r\n0\r\n${'a:\r\n'.repeat(7)}b: ${'y'.repeat(980)}\r\n\r\n`,
+    `POST /v1/lessons?${'a&'.repeat(31)}a HTTP/1.1\r\n${'a:\r\n'.repeat(59)}${HOST}${CLOSE}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\nX: ${'y'.repeat(7_560)}\r\n\r\n2\r\n{}\r\n0\r\n${'a:\r\n'.repeat(3)}b: ${'y'.repeat(480)}\r\n\r\n`,
     [422],
   ],
 };
