@@ -65,10 +65,15 @@ PGconn *admin_connect(const char *database_url)
     return NULL;
 }
 
-bool admin_failed(PGconn *pg, const PGresult *result, const char *what)
+const char *admin_reason(PGconn *pg, const PGresult *result)
 {
     const char *why = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
-    return log_failure("%s: %s", what, why ? why : PQerrorMessage(pg));
+    return why ? why : PQerrorMessage(pg);
+}
+
+bool admin_failed(PGconn *pg, const PGresult *result, const char *what)
+{
+    return log_failure("%s: %s", what, admin_reason(pg, result));
 }
 
 bool admin_has_sqlstate(const PGresult *result, const char *sqlstate)

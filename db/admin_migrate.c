@@ -14,7 +14,12 @@
 /* The advisory lock that serializes services starting at the same time. */
 #define LOCK_NUMBER "28266625474293611"
 
-enum { VECTOR_MAJOR = 0, VECTOR_MINOR = 8, NAME_SIZE = 128 };
+enum {
+    NAME_SIZE = 128,
+    PATIENCE_MS = 10 * 60 * 1000, /* how long a migration is tried again while others hold its locks */
+    FIRST_PAUSE_MS = 500,
+    LONGEST_PAUSE_MS = 10 * 1000,
+};
 
 /* The name of the file without its extension: "0007_name". */
 static const char *migration_name(int number, const char *name, char out[NAME_SIZE])
@@ -25,30 +30,62 @@ static const char *migration_name(int number, const char *name, char out[NAME_SI
 
 /* ---- applied migrations ---- */
 
-/* Checks that the rows (number, name, checksum) are the first migrations of this binary. *applied is their
- * number. */
-static bool check_applied(const PGresult *rows, int *applied)
+/* Columns of the rows of schema_migrations. */
+enum { NUMBER, NAME, CHECKSUM, COMPATIBLE_FROM };
+
+static int number_at(const PGresult *rows, int row, int column)
 {
-    int last = PQntuples(rows) ? atoi(PQgetvalue(rows, PQntuples(rows) - 1, 0)) : 0;
-    if (last > migrations_count)
+    return PQgetisnull(rows, row, column) ? 0 : atoi(PQgetvalue(rows, row, column));
+}
+
+/* A binary may serve a newer schema if each newer migration says that it can live beside it. */
+static bool check_newer(const PGresult *rows)
+{
+    int last = 0, needed = 0;
+    for (int i = 0; i < PQntuples(rows); i++) {
+        const int number = number_at(rows, i, NUMBER), from = number_at(rows, i, COMPATIBLE_FROM);
+        if (number <= migrations_count)
+            continue;
+        last = number;
+        if (needed < (from ? from : number))
+            needed = from ? from : number;
+    }
+    if (needed > migrations_count)
         return log_failure("the database is at migration %d, this binary knows %d: use a newer daybookd",
                            last, migrations_count);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        const struct migration *m = &migrations[i];
-        char name[NAME_SIZE], checksum[SHA256_HEX_SIZE];
-        int number = atoi(PQgetvalue(rows, i, 0));
-        migration_name(number, PQgetvalue(rows, i, 1), name);
-        if (number != m->number)
-            return log_failure("the database has migration %s, but not %04d_%s before it", name, m->number,
-                               m->name);
-        sha256_hex(m->sql, strlen(m->sql), checksum);
-        if (strcmp(checksum, PQgetvalue(rows, i, 2)) != 0 || strcmp(m->name, PQgetvalue(rows, i, 1)) != 0)
-            return log_failure(
-                "migration %s was applied to this database with another text than this binary has: "
-                "use the daybookd that it belongs to",
-                name);
-    }
-    *applied = PQntuples(rows);
+    if (last)
+        log_event(LOG_INFO, "schema_newer",
+                  "migration=%d known=%d reason=\"the newer migrations allow this binary\"", last,
+                  migrations_count);
+    return true;
+}
+
+static bool check_row(const PGresult *rows, int i)
+{
+    const struct migration *m = &migrations[i];
+    char name[NAME_SIZE], checksum[SHA256_HEX_SIZE];
+    migration_name(number_at(rows, i, NUMBER), PQgetvalue(rows, i, NAME), name);
+    if (number_at(rows, i, NUMBER) != m->number)
+        return log_failure("the database has migration %s, but not %04d_%s before it", name, m->number,
+                           m->name);
+    sha256_hex(m->sql, strlen(m->sql), checksum);
+    return (strcmp(checksum, PQgetvalue(rows, i, CHECKSUM)) == 0 &&
+            strcmp(m->name, PQgetvalue(rows, i, NAME)) == 0) ||
+           log_failure("migration %s was applied to this database with another text than this binary has: "
+                       "use the daybookd that it belongs to",
+                       name);
+}
+
+/* Checks that the rows are the first migrations of this binary, and newer ones that allow it. *applied is the
+ * number of the former. */
+static bool check_applied(const PGresult *rows, int *applied)
+{
+    if (!check_newer(rows))
+        return false;
+    *applied = PQntuples(rows) < migrations_count ? PQntuples(rows) : migrations_count;
+    for (int i = 0; i < *applied; i++)
+        if (!check_row(rows, i))
+            return false;
     return true;
 }
 
@@ -65,7 +102,9 @@ static bool read_applied(PGconn *pg, int *applied)
     *applied = 0;
     if (!ok || none)
         return ok;
-    r = PQexec(pg, "select number, name, checksum from daybook.schema_migrations order by number");
+    /* Not by its name: the column is missing until this release has migrated the database. */
+    r = PQexec(pg, "select number, name, checksum, to_jsonb(m) ->> 'compatible_from' "
+                   "from daybook.schema_migrations m order by number");
     if (PQresultStatus(r) == PGRES_TUPLES_OK)
         ok = check_applied(r, applied);
     else if (admin_has_sqlstate(r, SQLSTATE_NO_PRIVILEGE))
@@ -77,126 +116,20 @@ static bool read_applied(PGconn *pg, int *applied)
     return ok;
 }
 
-/* ---- schema and extensions ---- */
-
-static bool is_old(const char *version)
-{
-    int major = 0, minor = 0;
-    sscanf(version, "%d.%d", &major, &minor);
-    return major < VECTOR_MAJOR || (major == VECTOR_MAJOR && minor < VECTOR_MINOR);
-}
-
-static bool make_schema(PGconn *pg)
-{
-    PGresult *r = admin_query(pg, "cannot look for the schema daybook",
-                              "select to_regnamespace('daybook') is not null, "
-                              "has_database_privilege(current_database(), 'create')",
-                              0, NULL);
-    if (!r)
-        return false;
-    bool there = PQgetvalue(r, 0, 0)[0] == 't', may = PQgetvalue(r, 0, 1)[0] == 't';
-    PQclear(r);
-    if (there)
-        return true;
-    if (!may)
-        return log_failure(
-            "the role %s may not create a schema in the database %s: let its owner run GRANT CREATE ON "
-            "DATABASE %s TO %s",
-            PQuser(pg), PQdb(pg), PQdb(pg), PQuser(pg));
-    return admin_run(pg, "cannot create the schema daybook", "create schema daybook");
-}
-
-/* The row: installed version, its schema, available version. */
-static bool check_extension(PGconn *pg, const char *name, const PGresult *row, bool *there)
-{
-    bool is_vector = strcmp(name, "vector") == 0;
-    const char *installed = PQgetvalue(row, 0, 0), *schema = PQgetvalue(row, 0, 1),
-               *available = PQgetvalue(row, 0, 2);
-    *there = installed[0] != 0;
-    if (*there && strcmp(schema, "public") != 0 && strcmp(schema, "daybook") != 0)
-        return log_failure("the extension %s is in the schema %s: run ALTER EXTENSION %s SET SCHEMA public",
-                           name, schema, name);
-    if (*there && is_vector && is_old(installed))
-        return log_failure(
-            "the extension vector in the database %s is %s, and pgvector 0.8 or newer is needed: "
-            "install it on the server and run ALTER EXTENSION vector UPDATE",
-            PQdb(pg), installed);
-    if (*there)
-        return true;
-    if (!available[0] && is_vector)
-        return log_failure(
-            "this PostgreSQL server has no pgvector: install the package postgresql-%d-pgvector on it "
-            "(0.8 or newer)",
-            PQserverVersion(pg) / 10000);
-    if (!available[0])
-        return log_failure("this PostgreSQL server has no %s: install the package postgresql-contrib on it",
-                           name);
-    if (is_vector && is_old(available))
-        return log_failure(
-            "this PostgreSQL server has pgvector %s, and 0.8 or newer is needed: install a newer "
-            "package postgresql-%d-pgvector on it",
-            available, PQserverVersion(pg) / 10000);
-    return true;
-}
-
-static bool make_extension(PGconn *pg, const char *name)
-{
-    char sql[64];
-    bool there, ok;
-    PGresult *r =
-        admin_query(pg, "cannot look for extensions",
-                    "select extversion, nspname, default_version from (values ($1::text)) as wanted (name) "
-                    "left join pg_extension on extname = wanted.name "
-                    "left join pg_namespace as n on n.oid = extnamespace "
-                    "left join pg_available_extensions as a on a.name = wanted.name",
-                    1, &name);
-    if (!r)
-        return false;
-    ok = check_extension(pg, name, r, &there);
-    PQclear(r);
-    if (!ok || there)
-        return ok;
-    snprintf(sql, sizeof sql, "create extension if not exists %s", name);
-    r = PQexec(pg, sql);
-    if (admin_has_sqlstate(r, SQLSTATE_NO_PRIVILEGE))
-        ok = log_failure(
-            "the role %s may not create the extension %s: let a superuser run CREATE EXTENSION %s in the "
-            "database %s once",
-            PQuser(pg), name, name, PQdb(pg));
-    else if (PQresultStatus(r) != PGRES_COMMAND_OK)
-        ok = admin_failed(pg, r, sql);
-    PQclear(r);
-    return ok;
-}
-
-static const char table_sql[] = "create table if not exists daybook.schema_migrations ("
-                                "number int primary key, name text not null, checksum text not null, "
-                                "applied_at timestamptz not null default now())";
-
-static const char table_comment_sql[] =
-    "comment on table daybook.schema_migrations is 'The migrations applied to this database'";
-
-static bool prepare(PGconn *pg)
-{
-    return admin_run(pg, "cannot begin", "begin") && make_schema(pg) &&
-           admin_run(pg, "cannot set the search path", "set local search_path = daybook, public") &&
-           make_extension(pg, "vector") && make_extension(pg, "pg_trgm") &&
-           admin_run(pg, "cannot create the table schema_migrations", table_sql) &&
-           admin_run(pg, "cannot create the table schema_migrations", table_comment_sql) &&
-           admin_run(pg, "cannot commit", "commit");
-}
-
 /* ---- applying ---- */
 
 static bool record(PGconn *pg, const struct migration *m, const char *what)
 {
-    char number[16], checksum[SHA256_HEX_SIZE];
-    const char *const values[] = { number, m->name, checksum };
+    char number[16], compatible[16], checksum[SHA256_HEX_SIZE];
+    const char *const values[] = { number, m->name, checksum, compatible };
     snprintf(number, sizeof number, "%d", m->number);
+    snprintf(compatible, sizeof compatible, "%d", m->compatible_from);
     sha256_hex(m->sql, strlen(m->sql), checksum);
-    PGresult *r = admin_query(
-        pg, what, "insert into daybook.schema_migrations (number, name, checksum) values ($1, $2, $3)", 3,
-        values);
+    PGresult *r =
+        admin_query(pg, what,
+                    "insert into daybook.schema_migrations (number, name, checksum, compatible_from) "
+                    "values ($1, $2, $3, $4)",
+                    4, values);
     PQclear(r);
     return r != NULL;
 }
@@ -208,23 +141,96 @@ static long long wall_ms(void)
     return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+static void pause_ms(int ms)
+{
+    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
+}
+
+/* The table that records the others. Not recorded itself. compatible_from is null in rows of earlier
+ * releases. */
+static const struct migration record_table = {
+    .name = "schema_migrations",
+    .sql =
+        "create table if not exists daybook.schema_migrations (number int primary key, name text not null, "
+        "checksum text not null, applied_at timestamptz not null default now());"
+        "alter table daybook.schema_migrations add column if not exists compatible_from int;"
+        "comment on table daybook.schema_migrations is 'The migrations applied to this database';"
+        "comment on column daybook.schema_migrations.compatible_from is "
+        "'A binary that knows the migrations up to this one can use the schema'",
+};
+
+enum attempt { DONE, LOCKED, FAILED };
+
+/* Leaves the transaction open. */
+static enum attempt run_text(PGconn *pg, const struct migration *m, const char *what)
+{
+    PGresult *r = PQexec(pg, m->sql);
+    const bool ok = PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK;
+    const bool locked =
+        admin_has_sqlstate(r, SQLSTATE_LOCK_TIMEOUT) || admin_has_sqlstate(r, SQLSTATE_DEADLOCK);
+    if (!ok && !locked)
+        admin_failed(pg, r, what);
+    PQclear(r);
+    if (!ok)
+        return locked ? LOCKED : FAILED;
+    return !m->number || record(pg, m, what) ? DONE : FAILED;
+}
+
+/* While a lock is waited for, everything that needs the table queues behind us. So the wait is short, and
+ * between two attempts the others have their turn. */
+static enum attempt try_once(PGconn *pg, const struct migration *m, const char *what)
+{
+    if (!admin_run(pg, what, "begin") ||
+        !admin_run(pg, what, "set local lock_timeout = '" ADMIN_LOCK_TIMEOUT "'") ||
+        !admin_run(pg, what, "set local search_path = daybook, public"))
+        return FAILED;
+    enum attempt outcome = run_text(pg, m, what);
+    if (outcome == LOCKED)
+        return admin_run(pg, what, "rollback") ? LOCKED : FAILED;
+    return outcome == DONE && admin_run(pg, what, "commit") ? DONE : FAILED;
+}
+
+/* Logs the oldest transaction that has a lock on one of our tables. */
+static void log_holder(PGconn *pg, const char *name, int pause)
+{
+    PGresult *r = PQexec(
+        pg, "select c.relname, a.pid, coalesce(nullif(a.application_name, ''), '-'), a.state, "
+            "to_char(a.xact_start at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') from pg_locks l "
+            "join pg_class c on c.oid = l.relation and c.relnamespace = to_regnamespace('daybook') "
+            "join pg_stat_activity a on a.pid = l.pid where l.granted and a.pid <> pg_backend_pid() "
+            "and l.database = (select oid from pg_database where datname = current_database()) "
+            "order by a.xact_start limit 1");
+    if (PQntuples(r))
+        log_event(
+            LOG_WARN, "migration_waits",
+            "migration=%s retry_ms=%d reason=\"a lock on %s: process %s (%s, %s) has a transaction open "
+            "since %s\"",
+            name, pause, PQgetvalue(r, 0, 0), PQgetvalue(r, 0, 1), PQgetvalue(r, 0, 2), PQgetvalue(r, 0, 3),
+            PQgetvalue(r, 0, 4));
+    else
+        log_event(LOG_WARN, "migration_waits",
+                  "migration=%s retry_ms=%d reason=\"a lock that is gone by now\"", name, pause);
+    PQclear(r);
+}
+
 static bool apply(PGconn *pg, const struct migration *m)
 {
     char name[NAME_SIZE], what[NAME_SIZE + 32];
-    long long begin = wall_ms();
+    const long long begin = wall_ms();
     migration_name(m->number, m->name, name);
     snprintf(what, sizeof what, "migration %s failed", name);
-    if (!admin_run(pg, what, "begin") || !admin_run(pg, what, "set local search_path = daybook, public"))
-        return false;
-    PGresult *r = PQexec(pg, m->sql);
-    bool ok = PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK;
-    if (!ok)
-        admin_failed(pg, r, what);
-    PQclear(r);
-    if (!ok || !record(pg, m, what) || !admin_run(pg, what, "commit"))
-        return false;
-    log_event(LOG_INFO, "migrated", "migration=%s ms=%lld", name, wall_ms() - begin);
-    return true;
+    enum attempt outcome;
+    for (int pause = FIRST_PAUSE_MS; (outcome = try_once(pg, m, what)) == LOCKED; pause *= 2) {
+        if (wall_ms() - begin > PATIENCE_MS)
+            return log_failure("%s: others held its locks for %d minutes", what, PATIENCE_MS / 60000);
+        if (pause > LONGEST_PAUSE_MS)
+            pause = LONGEST_PAUSE_MS;
+        log_holder(pg, name, pause);
+        pause_ms(pause);
+    }
+    if (outcome == DONE && m->number)
+        log_event(LOG_INFO, "migrated", "migration=%s ms=%lld", name, wall_ms() - begin);
+    return outcome == DONE;
 }
 
 /* Takes the lock and applies the missing migrations. Closing the connection releases the lock and rolls back
@@ -235,7 +241,10 @@ static bool apply_missing(PGconn *pg)
     if (!admin_run(pg, "cannot set the time-outs", "set statement_timeout = 0") ||
         !admin_run(pg, "cannot set the time-outs", "set lock_timeout = 0") ||
         !admin_run(pg, "cannot lock the migrations", "select pg_advisory_lock(" LOCK_NUMBER ")") ||
-        !prepare(pg) || !read_applied(pg, &applied))
+        !read_applied(pg, &applied))
+        return false;
+    if (applied < migrations_count &&
+        (!admin_verify_untouched(pg, applied) || !admin_schema_prepare(pg) || !apply(pg, &record_table)))
         return false;
     for (int i = applied; i < migrations_count; i++) {
         if (!apply(pg, &migrations[i]))
@@ -257,6 +266,7 @@ static bool migrate(PGconn *pg, bool *has_keys)
 {
     int applied = 0;
     return read_applied(pg, &applied) && (applied == migrations_count || apply_missing(pg)) &&
+           admin_schema_move_extensions(pg) && admin_verify(pg) && admin_verify_readers(pg) &&
            (!has_keys || read_has_keys(pg, has_keys));
 }
 

@@ -11,7 +11,7 @@
 #include "core/base/time_text.h"
 #include "core/ledger/trade.h"
 
-static int unit_run(const char *name, const TTest *const *tests, size_t count)
+static inline int unit_run(const char *name, const TTest *const *tests, size_t count)
 {
     Suite *suite = suite_create(name);
     TCase *all = tcase_create(name);

@@ -4,11 +4,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "core/base/buf.h"
 #include "core/base/sha256.h"
 #include "core/base/uuid.h"
 #include "db/admin.h"
+#include "db/admin_internal.h"
 #include "db/migrations.h"
 #include "server/log.h"
+#include "tests/core/golden.h"
 #include "tests/db/database.h"
 #include "tests/server/stderr.h"
 
@@ -110,6 +113,121 @@ START_TEST(every_checksum_matches_the_text_of_its_migration)
         snprintf(sql, sizeof sql, "select checksum from daybook.schema_migrations where number = %d", i + 1);
         ck_assert_str_eq(database_value(url, sql), checksum);
     }
+}
+END_TEST
+
+/* ---- what must exist ---- */
+
+/* After a new migration: GOLDEN=rewrite build/asan/db_test_migrate, then build again. */
+START_TEST(the_list_of_objects_is_what_the_migrations_create)
+{
+    struct arena arena = { 0 };
+    struct buf list = { .arena = &arena };
+    buf_text(&list, "# What exists when all migrations are applied. tests/db/test_migrate.c writes and "
+                    "checks this list.\n");
+    if (golden_rewrites()) { /* the list of this binary is not yet that of the migrations */
+        stderr_begin();
+        (void)!admin_migrate(url, NULL);
+        stderr_end();
+    } else {
+        migrate();
+    }
+    PGconn *pg = database_connect(url);
+    PGresult *r = database_query(pg, admin_verify_objects_sql);
+    for (int i = 0; i < PQntuples(r); i++)
+        buf_fmt(&list, "%s\n", PQgetvalue(r, i, 0));
+    PQclear(r);
+    PQfinish(pg);
+    golden_check(&arena, "../../db/objects.txt", buf_string(&list));
+    arena_release(&arena);
+}
+END_TEST
+
+START_TEST(a_database_that_lacks_something_is_refused_by_name)
+{
+    static const struct {
+        const char *drop, *named;
+    } cases[] = {
+        { "drop index daybook.lessons_newest", "lacks 1 of" },
+        { "drop index daybook.lessons_newest", "index lessons_newest" },
+        { "alter table daybook.lessons drop column status_reason", "column lessons.status_reason" },
+        { "drop policy reader on daybook.lessons", "policy lessons.reader" },
+        { "drop function daybook.vector_columns", "function vector_columns" },
+        { "alter table daybook.lessons drop constraint lessons_status_check",
+          "constraint lessons.lessons_status_check" },
+        { "drop extension pg_trgm", "extension pg_trgm" },
+        { "drop table daybook.episodic_vectors, daybook.memory_retrievals",
+          "table episodic_vectors, table memory_retrievals, column" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        url = database_create(name);
+        migrate();
+        database_value(url, cases[i].drop);
+        stderr_begin();
+        bool ok = admin_migrate(url, NULL);
+        const char *said = stderr_end();
+        ck_assert(!ok);
+        ck_assert_msg(strstr(said, cases[i].named) != NULL, "%s is not in: %s", cases[i].named, said);
+    }
+}
+END_TEST
+
+START_TEST(a_schema_with_tables_and_no_record_of_migrations_is_refused)
+{
+    database_value(url, "create schema daybook; create table daybook.lessons (owner text)");
+    refused(url,
+            "daybookd: the schema daybook has the table lessons and no record of migrations: it was restored "
+            "in part; restore a complete backup into an empty database\n");
+}
+END_TEST
+
+START_TEST(extensions_move_out_of_the_schema_and_serve_in_either_place)
+{
+    static const char where[] =
+        "select string_agg(distinct extnamespace::regnamespace::text, ',') from pg_extension "
+        "where extname in ('vector', 'pg_trgm')";
+    migrate();
+    ck_assert_str_eq(database_value(url, where), "public");
+    database_value(url,
+                   "alter extension vector set schema daybook; alter extension pg_trgm set schema daybook");
+    migrate();
+    ck_assert_str_eq(database_value(url, where), "public");
+}
+END_TEST
+
+/* ---- newer databases ---- */
+
+START_TEST(a_newer_database_is_used_if_its_migrations_allow_this_binary)
+{
+    char sql[256], expected[160];
+    migrate();
+    snprintf(sql, sizeof sql,
+             "insert into daybook.schema_migrations (number, name, checksum, compatible_from) "
+             "values (%d, 'expand', '', %d), (%d, 'more', '', %d)",
+             migrations_count + 1, migrations_count, migrations_count + 2, migrations_count - 1);
+    database_value(url, sql);
+    migrate();
+    snprintf(sql, sizeof sql, "update daybook.schema_migrations set compatible_from = %d where number = %d",
+             migrations_count + 1, migrations_count + 1);
+    database_value(url, sql);
+    snprintf(expected, sizeof expected,
+             "daybookd: the database is at migration %d, this binary knows %d: use a newer daybookd\n",
+             migrations_count + 2, migrations_count);
+    refused(url, expected);
+}
+END_TEST
+
+START_TEST(a_record_of_an_earlier_release_gets_the_new_column)
+{
+    migrate();
+    database_value(url, "alter table daybook.schema_migrations drop column compatible_from");
+    migrate();
+    database_value(url,
+                   "delete from daybook.schema_migrations where number > 0; drop schema daybook cascade");
+    migrate();
+    ck_assert_str_eq(
+        database_value(url, "select bool_and(compatible_from <= number) from daybook.schema_migrations"),
+        "t");
 }
 END_TEST
 
@@ -329,6 +447,12 @@ int main(void)
         &a_newer_database_is_refused,
         &a_migration_that_was_changed_is_refused_by_name,
         &every_checksum_matches_the_text_of_its_migration,
+        &the_list_of_objects_is_what_the_migrations_create,
+        &a_database_that_lacks_something_is_refused_by_name,
+        &a_schema_with_tables_and_no_record_of_migrations_is_refused,
+        &extensions_move_out_of_the_schema_and_serve_in_either_place,
+        &a_newer_database_is_used_if_its_migrations_allow_this_binary,
+        &a_record_of_an_earlier_release_gets_the_new_column,
         &a_reader_sees_the_rows_of_its_owner_and_nothing_else,
         &the_message_names_the_missing_right_of_a_role,
         &an_unreadable_url_is_refused_without_its_password,

@@ -20,7 +20,7 @@ async function createOutdated(count, ticker = 'OLD') {
        insert into daybook.episodic_memory (owner, id, ticker, task_type, created_at, question, answer, confidence, source, embedding_status, embedding_model, embedding_dim, content_hash)
        select 'local', gen_random_uuid(), $2, 'guidance_tone', timestamptz '2026-01-01' + n * interval '1 minute', $2 || ' question ' || n, 'Answer ' || n, 0.6, 'agent_inferred',
          'embedded', 'former', 2, $2 || n || random() from generate_series(1, $1::int) n returning id)
-     insert into daybook.episodic_vectors (owner, episode_id, model, dim, v384) select 'local', id, 'former', 2, ('[1' || repeat(',0', 383) || ']')::daybook.halfvec from made`,
+     insert into daybook.episodic_vectors (owner, episode_id, model, dim, v384) select 'local', id, 'former', 2, ('[1' || repeat(',0', 383) || ']')::public.halfvec from made`,
     [count, ticker],
   );
 }

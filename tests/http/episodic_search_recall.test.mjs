@@ -109,8 +109,8 @@ test('if the index finds too few matches, all are compared', async () => {
        select 'local', gen_random_uuid(), 'FAR', 'far', '2026-01-01', 'Far ' || n, 'away', 0.6, 'agent_inferred', 'supplied', 'far', ${DIM}, 'far ' || n from generate_series(1, 1100) n returning id
      )
      insert into daybook.episodic_vectors (owner, episode_id, model, dim, v384)
-     select 'local', id, 'far', ${DIM}, daybook.l2_normalize((
-       (select array_agg(-x + 0.01 * random() order by i) from unnest($1::real[]) with ordinality as u (x, i) where id is not null) || array_fill(0::float8, array[384 - ${DIM}]))::daybook.halfvec) from made`,
+     select 'local', id, 'far', ${DIM}, public.l2_normalize((
+       (select array_agg(-x + 0.01 * random() order by i) from unnest($1::real[]) with ordinality as u (x, i) where id is not null) || array_fill(0::float8, array[384 - ${DIM}]))::public.halfvec) from made`,
     [vector],
   );
   const { items, exact } = await search(s.api, { vector, model: 'far', mode: 'vector', k: 100 });

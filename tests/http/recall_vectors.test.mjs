@@ -42,7 +42,7 @@ test('the situation of a new trade is embedded in the background', async () => {
   await postTrades(s.api, id, [{ reason: 'breakout' }]);
   await until(async () => (await pendingOf(id)) === 0, 'the situation is embedded');
   const [{ model, dim, dims, length }] = await s.query(
-    'select model, dim, daybook.vector_dims(vector) as dims, round(daybook.l2_norm(vector)::numeric, 2)::float8 as length from daybook.situations where deployment_id = $1',
+    'select model, dim, public.vector_dims(vector) as dims, round(public.l2_norm(vector)::numeric, 2)::float8 as length from daybook.situations where deployment_id = $1',
     [id],
   );
   assert.deepEqual([model, dims, length], ['builtin-1', dim, 1]);
