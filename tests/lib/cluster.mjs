@@ -82,12 +82,12 @@ async function template(bin) {
   return cached;
 }
 
-/** `durable`: keeps fsync on, for tests that kill the server. `tcp`: also listens on that port of 127.0.0.1. `where`: the parent folder. */
-export async function startCluster({ durable = false, settings = {}, tcp, where } = {}) {
+/** `durable`: keeps fsync on, for tests that kill the server. `from`: the data directory to copy, instead of an empty cluster. `tcp`: also listens on that port of 127.0.0.1. `where`: the parent folder. */
+export async function startCluster({ durable = false, settings = {}, tcp, from, where } = {}) {
   const bin = binaries();
   const folder = await newFolder(where);
   const data = join(folder, 'data');
-  await must('cp', 'cp', ['-a', await template(bin), data]);
+  await must('cp', 'cp', ['-a', from ?? (await template(bin)), data]);
 
   const all = {
     listen_addresses: tcp ? '127.0.0.1' : '',
@@ -142,6 +142,13 @@ export async function startCluster({ durable = false, settings = {}, tcp, where 
       open.push(name);
       return name;
     },
+
+    /** Runs a program of PostgreSQL, such as pg_dump, as the user of the server: {code, stdout, stderr}. */
+    tool: (program, args, options) => run(join(bin, program), args, { user: USER, cwd: folder, ...options }),
+    /** The arguments that connect such a program. */
+    where: ['-h', folder, '-p', String(all.port), '-U', USER],
+    /** Settings of the next start. */
+    settings: all,
 
     url: (database, user = USER) => `postgresql://${user}@/${database}?host=${encodeURIComponent(folder)}&port=${all.port}`,
 

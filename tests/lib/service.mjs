@@ -18,8 +18,8 @@ function assertSane(stderr) {
 }
 
 /** Runs a daybookd command to its end: {code, stdout, stderr}. */
-export async function command(args, { env = {} } = {}) {
-  const result = await eventually(run(daybookd(), args, { env: cleanEnvironment(env) }), `daybookd ${args[0]}`);
+export async function command(args, { env = {}, binary = daybookd() } = {}) {
+  const result = await eventually(run(binary, args, { env: cleanEnvironment(env) }), `daybookd ${args[0]}`);
   assertSane(result.stderr);
   return result;
 }
@@ -45,8 +45,8 @@ export async function createKey(databaseUrl, owner, role, name) {
 }
 
 /** Starts `daybookd serve` and waits for its address. Throws with its output if it exits instead. */
-export async function startService(databaseUrl, { args = [], env = {}, listen = '127.0.0.1:0' } = {}) {
-  const child = start(daybookd(), ['serve', '--listen', listen, '--database-url', databaseUrl, ...args], { env: cleanEnvironment(env) });
+export async function startService(databaseUrl, { args = [], env = {}, listen = '127.0.0.1:0', binary = daybookd() } = {}) {
+  const child = start(binary, ['serve', '--listen', listen, '--database-url', databaseUrl, ...args], { env: cleanEnvironment(env) });
   const end = ended(child);
   const service = { child, pid: child.pid, stdout: '', log: '', ended: end };
   child.stderr.setEncoding('utf8').on('data', (text) => (service.log += text));
