@@ -55,7 +55,14 @@ enum err query_rows(struct call *c, const struct query *q, const void *in, struc
 enum err query_one(struct call *c, const struct query *q, const void *in, struct arena *arena,
                    struct rows **rows) must_check;
 enum err query_run(struct call *c, const struct query *q, const void *in) must_check;
-/* The same for a task that works for no request; its queries must not take `now`. */
+/* Undoes a claim when the work has ended. Waits, so that a retry finds it undone; once the time of the call
+ * is up it only sends the statement, so that the reply is not held up. */
+void query_clean_up(struct call *c, const struct query *q, const void *in);
+/* For a reply that repeats what an earlier transaction stored: waits until that is as durable as a commit of
+ * this call, on disk and on the synchronous standbys. Inside a transaction, its commit waits. Call it after
+ * the read that found the rows. */
+enum err query_durable(struct call *c) must_check;
+/* The same as query_rows for a task that works for no request; its queries must not take `now`. */
 enum err query_task_rows(struct task *t, const struct query *q, const void *in, struct arena *arena,
                          struct rows **rows) must_check;
 /* Replies with the rows by the statement's shape: one object (or 404), a page, or no content (also if

@@ -49,8 +49,8 @@ static const char schema_sql[] =
     "    raise 'pgvector 0.8 or newer is needed: install a newer package of it';\n"
     "  end if;\n"
     "end $$;\n\n"
-    "create extension if not exists vector schema daybook;\n\n"
-    "create extension if not exists pg_trgm schema daybook;\n\n";
+    "create extension if not exists vector schema public;\n\n"
+    "create extension if not exists pg_trgm schema public;\n\n";
 
 /* A sequence of a column has the owner of its table. */
 static const char owners_sql[] =
