@@ -1,31 +1,16 @@
 // Upgrades under load: build/asan/daybookd_next is this service with one migration more, which expands the schema.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeClient } from '../lib/client.mjs';
-import { createEpisode } from '../lib/episodes.mjs';
 import { create } from '../lib/lessons.mjs';
 import { daybookd } from '../lib/paths.mjs';
 import { ended, eventually, start, until } from '../lib/processes.mjs';
 import { command, startService } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
-import { deploy, post, tickOf } from '../lib/ticks.mjs';
+import { use } from '../lib/upgrades.mjs';
 
 const NEXT = `${daybookd()}_next`;
 const s = suite({ args: ['--request-timeout-ms', '60000'] });
 const last = async () => (await s.query('SELECT number, name, compatible_from FROM daybook.schema_migrations ORDER BY number DESC LIMIT 1'))[0];
-
-/** Uses the main resources through a service. */
-async function use(base) {
-  const api = makeClient(base);
-  const { id } = await create(api);
-  await api.get(`/v1/lessons/${id}`, { status: 200 });
-  await api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }, { headers: { 'idempotency-key': id }, status: 200 });
-  await createEpisode(api);
-  const deployment = await deploy(s.query);
-  await post(api, deployment, tickOf(1));
-  await api.get(`/v1/deployments/${deployment}/context`, { status: 200 });
-  api.close();
-}
 
 test('a migration that waits behind a long read lets other requests pass, and says whom it waits for', async () => {
   await create(s.api);
@@ -57,14 +42,14 @@ test('a migration that waits behind a long read lets other requests pass, and sa
 test('a service of the release before goes on, and restarts, beside a schema that allows it', async () => {
   const { number, compatible_from: from } = await last();
   assert.equal(from, number - 1);
-  await use(s.service.base);
+  await use(s.query, s.service.base);
   const restarted = await startService(s.url);
   assert.match(restarted.log, new RegExp(`schema_newer migration=${number} known=${from}`));
-  await use(restarted.base);
+  await use(s.query, restarted.base);
   const next = await startService(s.url, { binary: NEXT });
   assert.doesNotMatch(next.log, /schema_newer/);
-  await use(next.base);
-  await use(restarted.base);
+  await use(s.query, next.base);
+  await use(s.query, restarted.base);
   await Promise.all([restarted.stop(), next.stop()]);
   assert.equal((await command(['migrate', '--database-url', s.url])).code, 0);
 });
