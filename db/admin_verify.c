@@ -109,7 +109,7 @@ bool admin_verify_readers(PGconn *pg)
         log_event(LOG_INFO, "readers_restored",
                   "reason=\"the role daybook_reader or its privileges were missing\"");
     else
-        log_event(LOG_WARN, "readers_incomplete",
+        log_event(LOG_INFO, "readers_incomplete",
                   "reason=\"%s: direct readers may see nothing until a superuser runs daybookd migrate\"",
                   admin_reason(pg, r));
     PQclear(r);

@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
 import { startCluster } from '../lib/cluster.mjs';
+import { createEpisode } from '../lib/episodes.mjs';
 import { create } from '../lib/lessons.mjs';
+import { until } from '../lib/processes.mjs';
+import { search } from '../lib/searches.mjs';
 import { command, startService } from '../lib/service.mjs';
 
 let cluster;
@@ -111,6 +114,28 @@ test('a role that is not superuser can migrate and serve once the extension is i
   const { id } = await create(api);
   await api.get(`/v1/lessons/${id}`, { status: 200 });
   await api.post(`/v1/lessons/${id}/retire`, { reason: 'x' }, { headers: { 'idempotency-key': 'k' }, status: 200 });
+  api.close();
+  await service.stop();
+});
+
+test('extensions that the role may not move stay where they are, with the statement to run, and the service works', async () => {
+  const database = await cluster.createDatabase();
+  await cluster.query(database, 'CREATE EXTENSION vector');
+  await cluster.query(database, 'CREATE ROLE tenant LOGIN');
+  await cluster.query(database, `GRANT CREATE ON DATABASE ${database} TO tenant`);
+  assert.equal((await migrate(database, 'tenant')).code, 0);
+  for (const name of ['vector', 'pg_trgm']) await cluster.query(database, `ALTER EXTENSION ${name} SET SCHEMA daybook`);
+  const service = await startService(cluster.url(database, 'tenant'));
+  assert.match(service.log, /extension_in_daybook extension=vector .*let a superuser run ALTER EXTENSION vector SET SCHEMA public/);
+  const api = makeClient(service.base);
+  const { id } = await createEpisode(api, { question: 'Are margins under pressure?' });
+  const found = await search(api, { text: 'margins' });
+  assert.deepEqual([found.degraded, found.items[0].id], [null, id]);
+  // A superuser moves it while the service runs.
+  assert.equal((await migrate(database)).code, 0);
+  assert.deepEqual(await cluster.query(database, "SELECT DISTINCT extnamespace::regnamespace::text AS at FROM pg_extension WHERE extname IN ('vector', 'pg_trgm')"), [{ at: 'public' }]);
+  await until(async () => (await api.post('/v1/episodic/search', { text: 'margins' })).status === 200, 'searches go on');
+  await createEpisode(api);
   api.close();
   await service.stop();
 });
