@@ -3,22 +3,25 @@
 #define DAYBOOK_DB_ADMIN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/arena.h"
 #include "db/describe.h"
 
-/* On failure each function prints one line on stderr and returns false. */
+/* On failure each function prints one line on stderr and returns false. Each waits for a server that is still
+ * starting. */
 
 /* Connects, checks the server version, pgvector and the privileges of the role, then applies the missing
  * migrations and logs each one. Safe when several services start at once. *has_keys (may be NULL) is set to
  * whether an API key was ever created. */
 bool admin_migrate(const char *database_url, bool *has_keys);
 
-/* The same, then prepares every statement without running it. *described has one item per statement, by its
+/* The same, then prepares every statement without running it. Waits up to `wait_ms` for a server that accepts
+ * connections and takes writes, and logs why. *described has one item per statement, by its
  * index. False also if PostgreSQL rejects a statement, or a function that makes rows for one does not fit its
  * table. It is one function because it needs one connection: a backend takes milliseconds to start. */
-bool admin_migrate_and_describe(const char *database_url, bool *has_keys, struct arena *arena,
-                                const struct described **described);
+bool admin_migrate_and_describe(const char *database_url, int64_t wait_ms, bool *has_keys,
+                                struct arena *arena, const struct described **described);
 
 /* A new key as the command line describes it. NULL: no name, no expiry, no limit; `burst` alone: as many as
  * `rate`. */

@@ -1,28 +1,34 @@
-/* The blocking connection behind db/admin, and its error messages. */
+/* The blocking connection behind db/admin: finding a server that can be used, and error messages. */
 #include "db/admin_internal.h"
 
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "db/hosts.h"
 #include "server/log.h"
+#include "server/loop.h"
 
-enum { MIN_SERVER_VERSION = 150000, STARTING_TRIES = 300, STARTING_STEP_MS = 200 };
+enum {
+    MIN_SERVER_VERSION = 150000,
+    STARTING_WAIT_MS = 60 * 1000,
+    PAUSE_MS = 200,
+    REMIND_US = 10 * 1000 * 1000,
+};
+
+/* The last server that could not be used. */
+struct refusal {
+    char host[HOSTS_NAME_SIZE], reason[HOSTS_REASON_SIZE];
+    enum hosts_cause cause;
+};
 
 static void notice(void *unused, const char *text)
 {
+    char line[HOSTS_REASON_SIZE];
     (void)unused;
-    log_event(LOG_DEBUG, "db_notice", "reason=\"%.*s\"", (int)strcspn(text, "\n"), text);
-}
-
-/* The message of libpq quotes the URL, which may contain a password. So we print our own. */
-static bool is_readable(const char *database_url)
-{
-    char *why = NULL;
-    PQconninfoOption *options = PQconninfoParse(database_url, &why);
-    PQconninfoFree(options);
-    PQfreemem(why);
-    return options || log_failure("invalid database URL: expected "
-                                  "postgresql://user:password@host:5432/database");
+    log_event(LOG_DEBUG, "db_notice", "reason=\"%s\"", hosts_reason(text, line));
 }
 
 static bool is_usable(PGconn *pg)
@@ -37,33 +43,158 @@ static bool is_usable(PGconn *pg)
     return true;
 }
 
-PGconn *admin_connect(const char *database_url)
+/* ---- one attempt ---- */
+
+/* Waits for the socket. False: not before `until_us`. */
+static bool wait_socket(PGconn *pg, short events, int64_t until_us)
 {
-    /* The URL (dbname) overrides the parameters before it, but not those after it. */
-    const char *const names[] = { "connect_timeout", "fallback_application_name", "dbname", "client_encoding",
-                                  NULL };
-    const char *const values[] = { "10", "daybookd", database_url, "UTF8", NULL };
-    if (!is_readable(database_url))
-        return NULL;
-    PGconn *pg = PQconnectdbParams(names, values, 1);
-    for (int i = 0; PQstatus(pg) != CONNECTION_OK && i < STARTING_TRIES; i++) {
-        if (PQpingParams(names, values, 1) != PQPING_REJECT)
-            break;
-        if (i == 0)
-            log_event(LOG_INFO, "db_starting", "reason=\"waiting for PostgreSQL to start\"");
-        nanosleep(&(struct timespec){ .tv_nsec = STARTING_STEP_MS * 1000000L }, NULL);
-        PQfinish(pg);
-        pg = PQconnectdbParams(names, values, 1);
+    struct pollfd p = { .fd = PQsocket(pg), .events = events };
+    int64_t left = until_us - loop_clock_us();
+    return left > 0 && poll(&p, 1, (int)(left / 1000) + 1) > 0;
+}
+
+static bool refuse(struct refusal *why, const PGconn *pg, enum hosts_cause cause, const char *reason)
+{
+    why->cause = cause;
+    hosts_name(pg, why->host);
+    hosts_reason(reason, why->reason);
+    return false;
+}
+
+/* Whether the session takes writes. Does not wait longer than connecting may take. */
+static bool takes_writes(PGconn *pg, int64_t until_us, bool *yes)
+{
+    if (!PQsendQuery(pg, "show transaction_read_only"))
+        return false;
+    while (PQisBusy(pg))
+        if (!wait_socket(pg, POLLIN, until_us) || !PQconsumeInput(pg))
+            return false;
+    PGresult *r = PQgetResult(pg);
+    bool ok = PQresultStatus(r) == PGRES_TUPLES_OK;
+    *yes = ok && strcmp(PQgetvalue(r, 0, 0), "off") == 0;
+    for (; r; r = PQgetResult(pg))
+        PQclear(r);
+    return ok;
+}
+
+static bool finish_connecting(PGconn *pg, int64_t until_us, struct refusal *why)
+{
+    PostgresPollingStatusType want =
+        PQstatus(pg) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
+    while (want != PGRES_POLLING_OK) {
+        if (want == PGRES_POLLING_FAILED)
+            return refuse(why, pg, hosts_cause_of(PQerrorMessage(pg)), PQerrorMessage(pg));
+        if (!wait_socket(pg, want == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_us))
+            return refuse(why, pg, CAUSE_SILENT, "no answer within the time-out for connecting");
+        want = PQconnectPoll(pg);
     }
-    if (PQstatus(pg) != CONNECTION_OK)
-        log_failure("cannot connect to PostgreSQL: %s", PQerrorMessage(pg));
-    else if (is_usable(pg)) {
+    return true;
+}
+
+static PGconn *try_one(struct hosts *hosts, struct hosts_walk *walk, bool read_only_will_do,
+                       struct refusal *why)
+{
+    PGconn *pg = hosts_connect(hosts, walk);
+    const int64_t until_us = loop_clock_us() + hosts_limit_us(hosts, walk);
+    bool writable = false, ok = pg && finish_connecting(pg, until_us, why);
+    if (ok && !takes_writes(pg, until_us, &writable))
+        ok = refuse(why, pg, CAUSE_SILENT, "it accepts connections, but does not answer");
+    if (ok && !writable && !read_only_will_do)
+        ok = refuse(why, pg, CAUSE_READ_ONLY, hosts_cause_text(CAUSE_READ_ONLY));
+    if (ok && writable)
+        hosts_found(hosts, walk);
+    if (ok)
+        return pg;
+    PQfinish(pg);
+    return NULL;
+}
+
+/* ---- all servers, until one can be used ---- */
+
+/* Tries each server once. *worst is the refusal that waiting may change, if there is one. */
+static PGconn *try_all(struct hosts *hosts, bool read_only_will_do, struct refusal *worst)
+{
+    struct hosts_walk walk;
+    struct refusal why = { .host = "(none)", .reason = "out of memory", .cause = CAUSE_UNREACHABLE };
+    worst->cause = CAUSE_NONE;
+    hosts_begin(hosts, &walk);
+    do {
+        PGconn *pg = try_one(hosts, &walk, read_only_will_do, &why);
+        if (pg)
+            return pg;
+        if (worst->cause == CAUSE_NONE || worst->cause == CAUSE_REJECTED || why.cause == CAUSE_STARTING ||
+            why.cause == CAUSE_READ_ONLY)
+            *worst = why;
+    } while (hosts_next(hosts, &walk));
+    return NULL;
+}
+
+/* Sleeps before the next round, and logs what it waits for. False: a signal asks the process to end, which
+ * as PID 1 stays pending (see main.c). */
+static bool wait_round(const struct refusal *why, int64_t *logged_us, enum hosts_cause *logged)
+{
+    sigset_t set;
+    if (sigpending(&set) == 0 && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT)))
+        return false;
+    if (why->cause != *logged || loop_clock_us() - *logged_us > REMIND_US) {
+        log_event(LOG_INFO, "db_waiting", "host=\"%s\" reason=\"%s\"", why->host, why->reason);
+        *logged = why->cause;
+        *logged_us = loop_clock_us();
+    }
+    nanosleep(&(struct timespec){ .tv_nsec = PAUSE_MS * 1000000L }, NULL);
+    return true;
+}
+
+static PGconn *find(struct hosts *hosts, int64_t wait_ms, bool read_only_will_do)
+{
+    struct refusal why;
+    const int64_t begin_us = loop_clock_us();
+    int64_t logged_us = 0;
+    enum hosts_cause logged = CAUSE_NONE;
+    for (;;) {
+        PGconn *pg = try_all(hosts, false, &why);
+        if (!pg && why.cause == CAUSE_READ_ONLY && read_only_will_do)
+            pg = try_all(hosts, true, &why);
+        if (pg)
+            return pg;
+        /* The wait for a server that is starting is part of every command. */
+        int64_t patience_ms = why.cause == CAUSE_REJECTED                                 ? 0
+                              : why.cause == CAUSE_STARTING && wait_ms < STARTING_WAIT_MS ? STARTING_WAIT_MS
+                                                                                          : wait_ms;
+        if (loop_clock_us() - begin_us >= patience_ms * 1000 || !wait_round(&why, &logged_us, &logged))
+            break;
+    }
+    log_failure("cannot %s PostgreSQL at %s: %s", why.cause == CAUSE_READ_ONLY ? "write to" : "connect to",
+                why.host, why.reason);
+    return NULL;
+}
+
+static PGconn *connect_to(const char *database_url, int64_t wait_ms, bool read_only_will_do)
+{
+    struct hosts *hosts = hosts_read(database_url);
+    PGconn *pg = hosts ? find(hosts, wait_ms, read_only_will_do) : NULL;
+    if (!pg)
+        return NULL;
+    if (is_usable(pg)) {
+        PQsetErrorVerbosity(pg, PQERRORS_DEFAULT);
         PQsetNoticeProcessor(pg, notice, NULL);
         return pg;
     }
     PQfinish(pg);
     return NULL;
 }
+
+PGconn *admin_connect(const char *database_url)
+{
+    return connect_to(database_url, 0, true);
+}
+
+PGconn *admin_connect_within(const char *database_url, int64_t wait_ms)
+{
+    return connect_to(database_url, wait_ms, false);
+}
+
+/* ---- statements ---- */
 
 const char *admin_reason(PGconn *pg, const PGresult *result)
 {

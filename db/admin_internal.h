@@ -4,12 +4,16 @@
 
 #include <libpq-fe.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/arena.h"
 #include "db/describe.h"
 
-/* Waits for a server that is still starting. On failure prints one line on stderr and returns NULL. */
+/* Tries all servers of the URL, and prefers one that takes writes. Waits for a server that is still starting.
+ * On failure prints one line on stderr and returns NULL. */
 PGconn *admin_connect(const char *database_url);
+/* Waits for a server that accepts connections and takes writes. */
+PGconn *admin_connect_within(const char *database_url, int64_t wait_ms);
 
 /* Runs one statement. On failure prints one line on stderr that starts with `what`, and returns NULL. */
 PGresult *admin_query(PGconn *pg, const char *what, const char *sql, int count, const char *const *values);

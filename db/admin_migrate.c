@@ -278,10 +278,10 @@ bool admin_migrate(const char *database_url, bool *has_keys)
     return ok;
 }
 
-bool admin_migrate_and_describe(const char *database_url, bool *has_keys, struct arena *arena,
-                                const struct described **described)
+bool admin_migrate_and_describe(const char *database_url, int64_t wait_ms, bool *has_keys,
+                                struct arena *arena, const struct described **described)
 {
-    PGconn *pg = admin_connect(database_url);
+    PGconn *pg = admin_connect_within(database_url, wait_ms);
     bool ok = pg && migrate(pg, has_keys) && admin_describe(pg, arena, described);
     PQfinish(pg);
     return ok;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "db/hosts.h"
 #include "db/statement.h"
 #include "server/loop.h"
 #include "server/problem.h"
@@ -25,6 +26,7 @@ struct op {
     bool sent;            /* the server may have received it */
     bool alone;           /* gets its own sync, so errors of other statements do not abort it */
     bool retryable;       /* failed by a serialization failure or a deadlock */
+    const char *detail;   /* what the error's title does not say; NULL: the title is enough */
     enum err prepare_err; /* why its preparation failed, or OK */
     int *result_refs;     /* reference count of a shared result; NULL: not shared */
     int first, count;     /* this operation's rows in a shared result */
@@ -32,7 +34,8 @@ struct op {
 
 void conn_release_result(PGresult *result, int *result_refs);
 
-enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_READY };
+/* CONN_CONFIGURING: the session gets its settings. */
+enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_CONFIGURING, CONN_READY };
 
 /* A response that the server still has to send. Responses arrive in the order of the requests. */
 struct pending {
@@ -61,10 +64,17 @@ struct conn {
         bool form[2]; /* alone, together */
     } *prepared;      /* by statement index */
     bool unsynced, unflushed;
-    bool stale;        /* prepared statements no longer match the tables: send nothing more, then reconnect */
-    bool busy;         /* slow lane: leased */
-    bool poisoned;     /* slow lane: the lease ended inside a transaction; roll back before the next one */
-    int failures;      /* connection attempts that failed in a row */
+    const char *leaving; /* why to send nothing more, and reconnect when all responses are there; or NULL */
+    enum hosts_cause leaving_cause;
+    bool busy;       /* slow lane: leased */
+    bool lease_lost; /* slow lane: lost during the lease, whose statements must not reach the next session */
+    bool poisoned;   /* slow lane: the lease ended inside a transaction; roll back before the next one */
+    struct hosts_walk walk; /* the server of this connection or attempt */
+    bool rotating;          /* down, and the next attempt follows at once */
+    bool read_only;         /* the server takes no writes */
+    int failures;           /* connection attempts that failed in a row */
+    int rounds;             /* rounds of attempts, each over all servers, that failed in a row */
+    enum hosts_cause cause; /* why it is not ready; CAUSE_NONE if it is */
     int64_t active_us; /* when the server last sent something, or when the first response became pending */
     int batches;       /* pending syncs */
     int in_flight;     /* ops sent and not answered */
@@ -75,10 +85,14 @@ void conn_connect(struct conn *c);
 void conn_close(struct conn *c);
 
 bool conn_usable(const struct conn *c);
+/* Stops using the connection: it is lost as soon as the pending responses have arrived. */
+void conn_leave(struct conn *c, enum hosts_cause cause, const char *why);
 /* Sends the statement, or queues it: reads until conn_flush batches them, others while the window is full. A
  * queued statement whose request stops waiting never runs. On an error the caller keeps the operation.
  * ERR_DATABASE_UNAVAILABLE: nothing ran. ERR_OUTCOME_UNKNOWN: a write may have run. */
 enum err conn_send(struct conn *c, struct op *op) must_check;
+/* Ends the transaction of the statements sent before, if there are any. */
+void conn_end_batch(struct conn *c);
 /* Ends the batch and writes it to the socket. Called once per turn of the loop. */
 void conn_flush(struct conn *c);
 

@@ -11,8 +11,25 @@ enum {
 
 extern const char *const conn_lane_names[];
 
-/* Closes the connection, fails its operations, and schedules a reconnect. */
-void conn_lost(struct conn *c, const char *why);
+/* Closes the connection, fails its operations, and schedules a reconnect. `why` may have several lines. */
+void conn_lost(struct conn *c, enum hosts_cause cause, const char *why);
+/* The same with what libpq says. */
+void conn_broken(struct conn *c);
+
+/* Replaces the watched socket: see conn_connect.c. False: no descriptor is left. */
+bool conn_watch(struct conn *c, uint32_t events);
+void conn_unwatch(struct conn *c);
+/* Continues an attempt to connect, when its socket is ready. */
+void conn_continue(struct conn *c);
+/* The only function that changes the state. */
+void conn_set_state(struct conn *c, enum conn_state state);
+
+/* Logs that the connection was lost, or was established. Connections of a loop that share their fate within
+ * a moment get one line. */
+void conn_log_lost(struct conn *c, const char *why);
+void conn_log_connected(struct conn *c);
+void conn_log_timer(struct timer *t);
+void conn_log_flush(struct db *db);
 
 /* Sends the preparation of one form of the statement unless it is prepared. False: libpq failed. */
 bool conn_prepare(struct conn *c, struct op *op, const struct statement *st, bool together);

@@ -128,7 +128,13 @@ static bool send_op(struct conn *c, struct op *op)
 
 bool conn_usable(const struct conn *c)
 {
-    return c->state == CONN_READY && !c->stale;
+    return c->state == CONN_READY && !c->leaving && !c->lease_lost;
+}
+
+void conn_end_batch(struct conn *c)
+{
+    if (c->unsynced && c->state == CONN_READY)
+        sync_now(c);
 }
 
 static enum err transmit(struct conn *c, struct op *op)
@@ -136,7 +142,7 @@ static enum err transmit(struct conn *c, struct op *op)
     if (op->alone && c->unsynced)
         sync_now(c);
     if (!send_op(c, op)) {
-        conn_lost(c, PQerrorMessage(c->pg));
+        conn_broken(c);
         return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
     }
     for (struct op *each = op; each; each = each->next) {
@@ -206,7 +212,7 @@ void conn_flush(struct conn *c)
         return;
     int left = PQflush(c->pg);
     if (left < 0) {
-        conn_lost(c, PQerrorMessage(c->pg));
+        conn_broken(c);
         return;
     }
     c->unflushed = left > 0;

@@ -42,10 +42,27 @@ static bool awaited_give_up(struct task_wait *w, enum err *why, bool even_writes
     return true;
 }
 
+/* Sets the detail of an error that only the database knows the reason of. */
+static void explain(struct task *t, const struct op *op, enum err err)
+{
+    if (err != OK && op->detail && t->problem)
+        (void)problem_set(t->problem, err, "%s", op->detail);
+}
+
+/* The same for a statement that found no connection of its lane. */
+static enum err explain_lane(struct task *t, enum lane lane, enum err err)
+{
+    enum hosts_cause cause = lanes_cause(t->loop->db, lane);
+    if (err == ERR_DATABASE_UNAVAILABLE && cause > CAUSE_NOT_YET && t->problem)
+        (void)problem_set(t->problem, err, "%s", hosts_cause_text(cause));
+    return err;
+}
+
 static void awaited_done(struct op *op, PGresult *result, enum err err)
 {
     struct awaited *a = op->user;
     a->wait.task->db.retry = op->retryable;
+    explain(a->wait.task, op, err);
     if (err == OK && op->statement)
         a->rows = rows_from_result(a->arena, op, result);
     else
@@ -57,6 +74,7 @@ static void awaited_done(struct op *op, PGresult *result, enum err err)
 static enum err await(struct task *t, struct awaited *a)
 {
     struct op *op = a->op;
+    const enum lane op_lane = a->conn ? LANE_SLOW : op->statement->lane;
     op->done = awaited_done;
     op->user = a;
     op->alone = a->conn || op->writes;
@@ -65,9 +83,15 @@ static enum err await(struct task *t, struct awaited *a)
     enum err err = a->conn ? conn_send(a->conn, op) : lanes_send(t->loop->db, op);
     if (err != OK) {
         lanes_op_free(t->loop->db, op);
-        return err;
+        return a->conn ? err : explain_lane(t, op_lane, err);
     }
     return task_wait(t, &a->wait);
+}
+
+static enum err acquire(struct task *t, struct conn **conn)
+{
+    enum err err = lanes_acquire(t, conn);
+    return err == OK ? OK : explain_lane(t, LANE_SLOW, err);
 }
 
 enum err db_values(struct task *t, const struct statement *st, const char *const *values, struct arena *arena,
@@ -76,7 +100,7 @@ enum err db_values(struct task *t, const struct statement *st, const char *const
     TRY(task_can_wait(t));
     struct awaited a = { .conn = t->db.tx, .arena = arena ? arena : t->arena };
     if (!a.conn && st->lane == LANE_SLOW)
-        TRY(lanes_acquire(t, &a.conn));
+        TRY(acquire(t, &a.conn));
     a.op = lanes_op_new(t->loop->db);
     a.op->statement = st;
     a.op->values = values;
@@ -103,6 +127,7 @@ static void request_done(struct op *op, PGresult *result, enum err err)
 {
     struct db_request *r = op->user;
     r->rows = err == OK ? rows_from_result(r->wait.task->arena, op, result) : NULL;
+    explain(r->wait.task, op, err);
     task_wake(&r->wait, err);
 }
 
@@ -126,7 +151,7 @@ enum err db_send(struct task *t, struct db_request *r, const struct statement *s
         task_expect(t, &r->wait);
     else
         lanes_op_free(t->loop->db, op);
-    return err;
+    return explain_lane(t, st->lane, err);
 }
 
 /* ---- transactions ---- */
@@ -164,7 +189,7 @@ static void tx_end(struct task *t)
 static enum err tx_once(struct task *t, enum err (*fn)(void *arg), void *arg)
 {
     t->db.retry = false;
-    TRY(lanes_acquire(t, &t->db.tx));
+    TRY(acquire(t, &t->db.tx));
     enum err err = tx_send(t, "BEGIN");
     if (err == OK)
         err = fn(arg);

@@ -11,13 +11,27 @@
 struct op;
 struct rows;
 
-/* Opens and closes the connections of a loop. db_open does not wait for them. */
-struct db *db_open(struct loop *loop, const char *url);
+/* The connections of a loop besides the one for reads. */
+struct db_share {
+    int write, slow;
+};
+/* Divides max_db_connections. False: they are too few for these loops; prints one line on stderr. */
+bool db_divide(const struct config *config, int loops, struct db_share *share) must_check;
+
+/* Opens and closes the connections of a loop. db_open does not wait for them; NULL: the URL is invalid. */
+struct db *db_open(struct loop *loop, const char *url, struct db_share share);
 void db_close(struct db *db);
 /* Sends what was queued in this turn of the loop. */
 void db_flush(struct db *db);
-/* True when reads and writes can be served. */
+/* True when this loop can serve reads and writes. */
 bool db_ready(const struct db *db);
+
+/* Publishes the state of this loop. Called once per turn. */
+void db_publish(const struct db *db, bool keys_loaded);
+/* Whether the whole service can serve reads and writes, by what all loops published and by the last test
+ * write; never waits. If not, adds the reasons, in words for everybody. While it is called now and then, a
+ * test write is made every two seconds. */
+bool db_health(struct buf *why);
 
 enum { LANES = LANE_SLOW + 1 };
 

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "db/conn_internal.h"
 #include "db/db.h"
+#include "db/health.h"
 #include "server/config.h"
+#include "server/log.h"
 
 enum {
     REPLAN_US = 10 * 1000 * 1000,
@@ -34,15 +37,49 @@ static void replan_all(struct timer *t)
 
 static void lease_end(struct db *db, struct lease *lease, struct conn *conn, enum err why);
 
-struct db *db_open(struct loop *loop, const char *url)
+bool db_divide(const struct config *config, int loops, struct db_share *share)
 {
+    const int64_t max = config->max_db_connections;
+    int each = (int)(max / loops) - 1; /* one is for reads */
+    *share = (struct db_share){ (int)config->write_connections, (int)config->slow_connections };
+    if (!max || each >= share->write + share->slow)
+        return true;
+    if (each < 2)
+        return log_failure(
+            "--max-db-connections %lld is not enough: each of the %d event loops needs at least 3 "
+            "connections; give at least %d, or fewer --loops",
+            (long long)max, loops, 3 * loops);
+    /* A third is for long reads and transactions, as in the defaults. */
+    int slow = each / 3 > 0 ? each / 3 : 1;
+    if (slow > share->slow)
+        slow = share->slow;
+    if (each - slow > share->write)
+        slow = each - share->write;
+    *share = (struct db_share){ each - slow, slow };
+    return true;
+}
+
+/* A connection that is not needed at once: it connects when the timer fires. */
+static void connect_later(struct conn *c)
+{
+    c->rotating = true;
+    loop_timer(c->db->loop, &c->timer, OTHERS_US);
+}
+
+struct db *db_open(struct loop *loop, const char *url, struct db_share share)
+{
+    struct hosts *hosts = hosts_read(url);
+    if (!hosts)
+        return NULL;
     struct db *db = memory_zero(1, sizeof *db);
     db->loop = loop;
-    db->url = url;
-    db->write_count = (int)loop->config->write_connections;
-    db->slow_count = (int)loop->config->slow_connections;
+    db->hosts = hosts;
+    db->write_count = share.write;
+    db->slow_count = share.slow;
     db->write = memory_zero((size_t)db->write_count, sizeof *db->write);
     db->slow = memory_zero((size_t)db->slow_count, sizeof *db->slow);
+    db->events.timer.fire = conn_log_timer;
+    health_open(db);
     conn_init(&db->read, db, LANE_READ);
     conn_connect(&db->read);
     for (int i = 0; i < db->write_count; i++) {
@@ -50,10 +87,11 @@ struct db *db_open(struct loop *loop, const char *url)
         if (i == 0)
             conn_connect(&db->write[i]);
         else
-            loop_timer(loop, &db->write[i].timer, OTHERS_US); /* connects when the timer fires */
+            connect_later(&db->write[i]);
     }
     for (int i = 0; i < db->slow_count; i++)
-        conn_init(&db->slow[i], db, LANE_SLOW); /* connected when first needed */
+        conn_init(&db->slow[i], db, LANE_SLOW);
+    connect_later(&db->slow[0]); /* the others when they are first needed */
     db->replan.fire = replan_all;
     loop_timer(loop, &db->replan, REPLAN_US);
     return db;
@@ -62,6 +100,8 @@ struct db *db_open(struct loop *loop, const char *url)
 void db_close(struct db *db)
 {
     db->stopping = true;
+    health_close(db);
+    conn_log_flush(db);
     loop_timer_off(db->loop, &db->replan);
     conn_close(&db->read);
     for (int i = 0; i < db->write_count; i++)
@@ -114,7 +154,7 @@ void lanes_op_free(struct db *db, struct op *op)
 }
 
 /* The least loaded one: spreading writes lets PostgreSQL flush the commits of several connections at once. */
-static struct conn *write_conn(struct db *db)
+struct conn *lanes_write_conn(struct db *db)
 {
     struct conn *best = NULL;
     for (int i = 0; i < db->write_count; i++) {
@@ -127,8 +167,53 @@ static struct conn *write_conn(struct db *db)
 
 enum err lanes_send(struct db *db, struct op *op)
 {
-    struct conn *c = op->statement->lane == LANE_READ ? &db->read : write_conn(db);
+    struct conn *c = op->statement->lane == LANE_READ ? &db->read : lanes_write_conn(db);
     return c ? conn_send(c, op) : ERR_DATABASE_UNAVAILABLE;
+}
+
+/* ---- the servers ---- */
+
+static const struct conn *lane_conns(const struct db *db, enum lane lane, int *count)
+{
+    *count = lane == LANE_READ ? 1 : lane == LANE_WRITE ? db->write_count : db->slow_count;
+    return lane == LANE_READ ? &db->read : lane == LANE_WRITE ? db->write : db->slow;
+}
+
+enum hosts_cause lanes_cause(const struct db *db, enum lane lane)
+{
+    int count;
+    const struct conn *conns = lane_conns(db, lane, &count);
+    enum hosts_cause cause = CAUSE_NOT_YET;
+    for (int i = 0; i < count; i++) {
+        if (conns[i].state == CONN_READY)
+            return CAUSE_NONE;
+        if (cause == CAUSE_NOT_YET)
+            cause = conns[i].cause;
+    }
+    return cause;
+}
+
+void lanes_connected(struct conn *c)
+{
+    struct db *db = c->db;
+    /* Reads must not stay behind on a standby when writes go elsewhere. */
+    if (db->read.state == CONN_READY && db->read.read_only && lanes_cause(db, LANE_WRITE) == CAUSE_NONE)
+        conn_leave(&db->read, CAUSE_NOT_YET, "there is a server that takes writes");
+    if (c->lane == LANE_SLOW)
+        lanes_slow_changed(db);
+}
+
+void lanes_read_only(struct conn *c)
+{
+    struct db *db = c->db;
+    struct conn *const lanes[] = { db->write, db->slow };
+    const int counts[] = { db->write_count, db->slow_count };
+    for (int lane = 0; lane < 2; lane++)
+        for (int i = 0; i < counts[lane]; i++) {
+            struct conn *other = &lanes[lane][i];
+            if (other != c && other->state == CONN_READY && other->walk.host == c->walk.host)
+                conn_leave(other, CAUSE_READ_ONLY, c->leaving);
+        }
 }
 
 /* ---- the slow lane ---- */
@@ -151,7 +236,7 @@ static bool slow_is_alive(struct db *db, bool connect)
             conn_connect(c);
             connect = false;
         }
-        hope |= c->state != CONN_DOWN;
+        hope |= c->state != CONN_DOWN || c->rotating;
     }
     return hope;
 }
@@ -220,7 +305,7 @@ static void rolled_back(struct op *op, PGresult *result, enum err err)
     (void)err; /* a lost connection has no transaction to roll back */
     if (result)
         PQclear(result);
-    conn->busy = conn->poisoned = false;
+    conn->busy = conn->poisoned = conn->lease_lost = false;
     lanes_slow_changed(conn->db);
 }
 
@@ -237,6 +322,6 @@ void lanes_release(struct db *db, struct conn *conn)
             return;
         lanes_op_free(db, op);
     }
-    conn->busy = conn->poisoned = false;
+    conn->busy = conn->poisoned = conn->lease_lost = false;
     lanes_slow_changed(db);
 }

@@ -2,7 +2,6 @@
 #include "commit.gen.h"
 #include "server/dispatch/query.h"
 #include "handlers/routes.h"
-#include "server/dispatch/auth.h"
 #include "server/metrics.h"
 
 static enum err health_live(struct call *c)
@@ -12,8 +11,9 @@ static enum err health_live(struct call *c)
 
 static enum err health_ready(struct call *c)
 {
-    if (!db_ready(c->loop->db) || !auth_ready(c->loop->auth))
-        return ERR_DATABASE_UNAVAILABLE;
+    struct buf why = { .arena = &c->arena };
+    if (!db_health(&why))
+        return problem_set(&c->problem, ERR_NOT_READY, "%s", buf_string(&why));
     return call_reply_text(c, 200, "application/json", "{\"status\":\"ready\"}");
 }
 

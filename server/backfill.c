@@ -349,7 +349,8 @@ static enum err fill(struct backfill *b, const struct source *source, struct par
 /* Whether the next owner would fail the same way. */
 static bool concerns_all(enum err err)
 {
-    return err == ERR_SHUTTING_DOWN || err == ERR_EMBEDDER_UNAVAILABLE || err == ERR_DATABASE_UNAVAILABLE;
+    return err == ERR_SHUTTING_DOWN || err == ERR_EMBEDDER_UNAVAILABLE || err == ERR_DATABASE_UNAVAILABLE ||
+           err == ERR_STORAGE_FULL;
 }
 
 /* A failure of one owner's rows does not stop the other owners. It is reported at the end of the run. */

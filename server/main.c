@@ -160,12 +160,13 @@ static void block_signals_as_init(void)
 }
 
 /* Applies the missing migrations, and checks the queries against the result. */
-static bool prepare_database(const char *url, bool *has_keys)
+static bool prepare_database(const struct config *config, const char *url, bool *has_keys)
 {
     struct arena arena = { 0 };
     const struct described *described;
     const int64_t begin = loop_wall_us();
-    bool ok = admin_migrate_and_describe(url, has_keys, &arena, &described) && query_check_all(described);
+    bool ok = admin_migrate_and_describe(url, config->start_timeout_ms, has_keys, &arena, &described) &&
+              query_check_all(described);
     arena_release(&arena);
     if (ok)
         log_event(LOG_DEBUG, "queries_checked", "queries=%d us=%lld", query_count(),
@@ -188,7 +189,7 @@ static enum exit_code command_serve(const struct config *config, struct words *w
     if (!url[0] && !embedded_pg_start(config->data, connections_needed(config), &url))
         return EXIT_FAILED;
     int code = EXIT_FAILED;
-    if (prepare_database(url, &has_keys))
+    if (prepare_database(config, url, &has_keys))
         code = serve(config, url, has_keys);
     embedded_pg_stop();
     return code == 0 ? EXIT_OK : EXIT_FAILED;

@@ -50,6 +50,7 @@ struct loop_thread {
     bool stopping;
     int listen_fd;
     const char *database_url;
+    struct db_share share;
 };
 
 /* ---- listening ---- */
@@ -166,6 +167,7 @@ static void turn(struct loop *l, int64_t max_us)
     loop_turn(l, wait < 0 || (max_us >= 0 && max_us < wait) ? max_us : wait);
     daemon_run(l->http);
     db_flush(l->db);
+    db_publish(l->db, auth_ready(l->auth));
     metrics_observe(l->metrics);
     log_flush();
 }
@@ -253,7 +255,9 @@ static bool loop_thread_open(struct loop_thread *w, int index, const struct conf
     if (w->stop.fd < 0 || !loop_open(&w->loop))
         return false;
     w->loop.metrics = metrics_open(&w->loop);
-    w->loop.db = db_open(&w->loop, w->database_url);
+    w->loop.db = db_open(&w->loop, w->database_url, w->share);
+    if (!w->loop.db)
+        return false;
     w->loop.auth = auth_open(&w->loop);
     w->loop.http = daemon_open(&w->loop, w->listen_fd, &dispatch_app);
     return w->loop.http && remotes_open(&w->loop) && (index > 0 || backfill_open(&w->loop));
@@ -324,7 +328,9 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
                                       : cores > MAX_LOOPS ? MAX_LOOPS
                                                           : cores);
     char url[64];
-    if (!proxies_read(config->trusted_proxies) || !listen_all(config, has_keys, threads, count, url))
+    struct db_share share;
+    if (!db_divide(config, count, &share) || !proxies_read(config->trusted_proxies) ||
+        !listen_all(config, has_keys, threads, count, url))
         return 1;
     if (remote_check_configured(config) && !remote_setup()) {
         fprintf(stderr, "daybookd: libcurl cannot start\n");
@@ -332,6 +338,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     }
     for (int i = 0; i < count; i++) {
         threads[i].database_url = database_url;
+        threads[i].share = share;
         if (!loop_thread_open(&threads[i], i, config)) {
             fprintf(stderr, "daybookd: an event loop cannot start: %s\n", strerror(errno));
             return 1;

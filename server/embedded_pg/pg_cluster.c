@@ -110,12 +110,9 @@ bool pg_cluster_access(const struct pg_folder *f)
     pg_folder_path(path, f->cluster, "pg_hba.conf");
     if (!pg_folder_write(f, path,
                          "# Written by daybookd at every start: see pg_ident.conf.\n"
-                         "local all " PG_ROLE "," PG_ADMIN " peer map=daybook
-"
-                         "local replication " PG_ADMIN " peer map=daybook
-" /* for pg_basebackup */
-                         "local " PG_DATABASE " +" PG_READERS " scram-sha-256
-"))
+                         "local all " PG_ROLE "," PG_ADMIN " peer map=daybook\n"
+                         "local replication " PG_ADMIN " peer map=daybook\n" /* for pg_basebackup */
+                         "local " PG_DATABASE " +" PG_READERS " scram-sha-256\n"))
         return false;
     snprintf(
         text, sizeof text,

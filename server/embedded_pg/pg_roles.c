@@ -50,7 +50,14 @@ static const char schema_sql[] =
     "  end if;\n"
     "end $$;\n\n"
     "create extension if not exists vector schema public;\n\n"
-    "create extension if not exists pg_trgm schema public;\n\n";
+    "create extension if not exists pg_trgm schema public;\n\n"
+    "do $$ declare\n" /* the first versions had them in the schema daybook */
+    "  extension text;\n"
+    "begin\n"
+    "  for extension in select extname from pg_extension where extnamespace = 'daybook'::regnamespace loop\n"
+    "    execute format('alter extension %I set schema public', extension);\n"
+    "  end loop;\n"
+    "end $$;\n\n";
 
 /* A sequence of a column has the owner of its table. */
 static const char owners_sql[] =

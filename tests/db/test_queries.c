@@ -16,7 +16,7 @@ static void setup(void)
     char words[128];
     pg = database_migrated("queries");
     snprintf(words, sizeof words, "dbname=%s", PQdb(pg));
-    ck_assert(admin_migrate_and_describe(database_url(words), NULL, &arena, &described));
+    ck_assert(admin_migrate_and_describe(database_url(words), 0, NULL, &arena, &described));
 }
 
 /* Describes the statements again, after a change of the schema. */
@@ -26,7 +26,7 @@ static void rejected_after(const char *sql, const char *what)
     PQclear(database_query(pg, sql));
     snprintf(words, sizeof words, "dbname=%s", PQdb(pg));
     stderr_begin();
-    bool good = admin_migrate_and_describe(database_url(words), NULL, &arena, &described);
+    bool good = admin_migrate_and_describe(database_url(words), 0, NULL, &arena, &described);
     const char *said = stderr_end();
     ck_assert_msg(!good, "%s was taken", sql);
     ck_assert_msg(strstr(said, what), "%s", said);

@@ -121,7 +121,7 @@ test('writes to a read-only database are 503, reads still work', async () => {
     refused = (await s.api.post('/v1/lessons', newLesson())).json.code === 'database_unavailable' ? refused + 1 : 0;
     return refused >= 20;
   }, 'writes are refused');
-  await ready();
+  await until(async () => /read-only/.test((await s.api.get('/health/ready')).json.detail), 'readiness says why');
   const body = newLesson({ tags: ['read-only'] });
   for (const [path, sent, headers] of [['/v1/lessons', body], ['/v1/lessons', body, { 'idempotency-key': 'read-only' }], [`/v1/lessons/${id}/retire`, { reason: 'x' }]]) {
     const answer = await s.api.post(path, sent, { headers, status: 503 });
@@ -136,14 +136,14 @@ test('writes to a read-only database are 503, reads still work', async () => {
   assert.equal((await s.api.get('/v1/lessons?tags=read-only', { status: 200 })).json.items.length, 1);
 });
 
-test('a full or failing disk is 503 and stores nothing', async () => {
+test('a full disk is 507, a failing one 503, and nothing is stored', async () => {
   await ready();
-  for (const state of ['53100', '58030']) {
+  for (const [state, status, code] of [['53100', 507, 'storage_full'], ['58030', 503, 'database_unavailable']]) {
     await s.query(`CREATE FUNCTION daybook.no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '${state}'; END $$`);
     await s.query('CREATE TRIGGER no_room BEFORE INSERT ON daybook.lessons FOR EACH ROW EXECUTE FUNCTION daybook.no_room()');
     for (const headers of [{}, { 'idempotency-key': `room-${state}` }]) {
-      const answer = await s.api.post('/v1/lessons', newLesson({ tags: [state] }), { headers, status: 503 });
-      assert.equal(answer.json.code, 'database_unavailable', state);
+      const answer = await s.api.post('/v1/lessons', newLesson({ tags: [state] }), { headers, status });
+      assert.equal(answer.json.code, code, state);
     }
     await s.query('DROP FUNCTION daybook.no_room CASCADE');
     await create(s.api, { tags: [state] }, { headers: { 'idempotency-key': `again-${state}` } });
