@@ -51,7 +51,6 @@ struct op *conn_take_uncommitted(struct conn *c)
 }
 
 static const char tables_changed[] = "the tables have changed: reconnecting";
-static const char became_read_only[] = "the server has become read-only";
 
 /* Maps SQLSTATEs to our errors. The first row whose prefix matches applies. */
 static const struct {
@@ -74,7 +73,7 @@ static const struct {
     { "53300", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false, NULL, CAUSE_CONNECTION_LIMIT },
     { "53", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE }, /* out of memory */
     { "58", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE }, /* I/O error */
-    { "25006", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false, became_read_only, CAUSE_READ_ONLY },
+    { "25006", ERR_DATABASE_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE, false, NULL, CAUSE_READ_ONLY },
     { "22", ERR_BAD_REQUEST, ERR_BAD_REQUEST }, /* invalid value, for example in a forged cursor */
     { "", ERR_INTERNAL, ERR_INTERNAL },
 };
@@ -107,9 +106,9 @@ static enum err result_error(struct conn *c, struct op *op, const PGresult *r)
     enum err e = op->writes ? sqlstates[i].write : sqlstates[i].read;
     if (ends_session(r)) /* after a PANIC, a commit record may have reached the disk */
         e = op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
-    if (sqlstates[i].leave) {
-        c->leaving = sqlstates[i].leave; /* conn_receive drops it after the last pending response */
-        c->leaving_cause = sqlstates[i].cause ? sqlstates[i].cause : CAUSE_NOT_YET;
+    if (sqlstates[i].leave) { /* conn_receive drops it after the last pending response */
+        c->leaving = sqlstates[i].leave;
+        c->leaving_cause = CAUSE_NOT_YET;
     }
     if (sqlstates[i].cause == CAUSE_READ_ONLY)
         lanes_read_only(c);

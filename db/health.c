@@ -44,16 +44,19 @@ static struct {
 
 /* Commits durably without touching a table, so there is nothing to vacuum: the message is a WAL record that
  * logical replication ignores. Before that it writes a megabyte to a temporary file, because a full disk
- * fails only what needs new blocks. */
+ * fails only what needs new blocks. A read-only transaction may do both, so it reports whether it is one. */
 static const char small_memory[] =
     "select set_config('work_mem','64kB',true),set_config('temp_tablespaces','',true)";
 static const char probe_sql[] =
     "with room as materialized (select repeat('x',65536) as part from generate_series(1,16)) "
-    "select count(part),pg_logical_emit_message(true,'daybook','probe') from room";
+    "select current_setting('transaction_read_only'),count(part),"
+    "pg_logical_emit_message(true,'daybook','probe') from room";
 
 static void probed(struct op *op, PGresult *result, enum err err)
 {
     struct conn *c = probe.conn;
+    if (result && strcmp(PQgetvalue(result, 0, 0), "on") == 0)
+        lanes_read_only(c);
     if (result)
         conn_release_result(result, op->result_refs);
     atomic_store(&probe.sent_us, 0);

@@ -205,14 +205,17 @@ void lanes_connected(struct conn *c)
 
 void lanes_read_only(struct conn *c)
 {
+    static const char why[] = "the server has become read-only";
     struct db *db = c->db;
+    c->leaving = why; /* it is dropped after its last pending response */
+    c->leaving_cause = CAUSE_READ_ONLY;
     struct conn *const lanes[] = { db->write, db->slow };
     const int counts[] = { db->write_count, db->slow_count };
     for (int lane = 0; lane < 2; lane++)
         for (int i = 0; i < counts[lane]; i++) {
             struct conn *other = &lanes[lane][i];
             if (other != c && other->state == CONN_READY && other->walk.host == c->walk.host)
-                conn_leave(other, CAUSE_READ_ONLY, c->leaving);
+                conn_leave(other, CAUSE_READ_ONLY, why);
         }
 }
 

@@ -50,7 +50,8 @@ void lanes_release(struct db *db, struct conn *conn);
 void lanes_slow_changed(struct db *db);
 /* Called when a connection becomes ready. */
 void lanes_connected(struct conn *c);
-/* Called when a statement failed because the server takes no writes: the write and the slow lane leave it. */
+/* Called by a statement of this connection, which learned that the server takes no writes: the write and the
+ * slow lane leave it. */
 void lanes_read_only(struct conn *c);
 
 /* The least loaded write connection; NULL: none is up. */

@@ -82,12 +82,17 @@ async function template(bin) {
   return cached;
 }
 
-/** `durable`: keeps fsync on, for tests that kill the server. `from`: the data directory to copy, instead of an empty cluster. `tcp`: also listens on that port of 127.0.0.1. `where`: the parent folder. */
-export async function startCluster({ durable = false, settings = {}, tcp, from, where } = {}) {
+/**
+ * `durable`: keeps fsync on, for tests that kill the server. `from`: the data directory to copy, instead of an empty
+ * cluster. `standbyOf`: another cluster that this one follows. `tcp`: also listens on that port of 127.0.0.1.
+ * `where`: the parent folder.
+ */
+export async function startCluster({ durable = false, settings = {}, tcp, from, standbyOf, where } = {}) {
   const bin = binaries();
   const folder = await newFolder(where);
   const data = join(folder, 'data');
-  await must('cp', 'cp', ['-a', from ?? (await template(bin)), data]);
+  if (standbyOf) await must('pg_basebackup', join(bin, 'pg_basebackup'), ['-h', standbyOf.folder, '-U', USER, '-D', data, '-R', '-c', 'fast', '--no-sync'], { user: USER, cwd: folder });
+  else await must('cp', 'cp', ['-a', from ?? (await template(bin)), data]);
 
   const all = {
     listen_addresses: tcp ? '127.0.0.1' : '',
@@ -134,6 +139,20 @@ export async function startCluster({ durable = false, settings = {}, tcp, from, 
       }
       await server.ended;
       await until(() => children.every(hasEnded), 'the processes of PostgreSQL are gone');
+    },
+
+    /** Freezes all processes (SIGSTOP); returns the function that resumes them. */
+    freeze() {
+      const all = [server.pid, ...readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)];
+      const each = (signal) => {
+        for (const pid of all) {
+          try {
+            process.kill(pid, signal);
+          } catch {} // it has ended in the meantime
+        }
+      };
+      each('SIGSTOP');
+      return () => each('SIGCONT');
     },
 
     /** Creates an empty database; returns its name. */
