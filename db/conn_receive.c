@@ -112,7 +112,7 @@ static enum err result_error(struct conn *c, struct op *op, const PGresult *r)
     }
     if (sqlstates[i].cause == CAUSE_READ_ONLY)
         lanes_read_only(c);
-    if (sqlstates[i].cause)
+    if (sqlstates[i].cause && e == ERR_DATABASE_UNAVAILABLE)
         op->detail = hosts_cause_text(sqlstates[i].cause);
     if (strcmp(state, "53100") == 0)
         health_storage_full();

@@ -114,6 +114,16 @@ static struct hosts *parse(const char *url)
     return h;
 }
 
+static void release(struct hosts *h)
+{
+    free(h->url);
+    free(h->names);
+    free(h->addresses);
+    free(h->ports);
+    free(h->list);
+    free(h);
+}
+
 /* The message of libpq quotes the URL, which may contain a password. So we print our own. */
 static bool is_readable(const char *url)
 {
@@ -134,9 +144,13 @@ struct hosts *hosts_read(const char *url)
     if (!is_readable(url))
         return NULL;
     struct hosts *h = parse(url);
+    if (h->count > 1 && !fill(h)) {
+        release(h);
+        return NULL;
+    }
     h->next = all;
     all = h;
-    return h->count == 1 || fill(h) ? h : NULL;
+    return h;
 }
 
 /* ---- walking ---- */

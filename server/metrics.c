@@ -385,6 +385,9 @@ void metrics_page(struct buf *out)
     }
     family(out, "daybook_embedder_seconds_total", "counter", "Time spent by the built-in embedder.");
     buf_fmt(out, "daybook_embedder_seconds_total %.6f\n", (double)sum(GAUGE(embed_us)) / 1e6);
+    struct buf why = { .arena = out->arena };
+    family(out, "daybook_ready", "gauge", "1 while /health/ready is 200, else 0.");
+    buf_fmt(out, "daybook_ready %d\n", db_health(&why));
     family(out, "daybook_connections", "gauge", "Open client connections.");
     buf_fmt(out, "daybook_connections %lld\n", clients_connected());
     family(out, "daybook_info", "gauge", "The running version.");

@@ -112,6 +112,7 @@ test('metrics cover lanes, queues, connections, reconnects and the embedder', as
   for (const name of [
     'daybook_db_waiting',
     'daybook_db_reconnects_total',
+    'daybook_ready',
     'daybook_requests_in_flight',
     'daybook_worker_jobs',
     'daybook_backfill_pending',
