@@ -1,5 +1,6 @@
 // Several hosts in the database URL: a mute one, a primary that dies, and a primary that becomes a standby.
 import assert from 'node:assert/strict';
+import { lookup } from 'node:dns/promises';
 import net from 'node:net';
 import { after, before, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
@@ -25,7 +26,7 @@ const urlOf = (hosts, more = '') =>
 const hostOf = (cluster) => [cluster.folder, 5432];
 
 /** A TCP server that accepts and says nothing, or forwards to the socket of a cluster. */
-async function listen(target = () => null) {
+async function listen(target = () => null, address = '127.0.0.1', port = 0) {
   const open = new Set();
   const server = net.createServer((socket) => {
     const to = target();
@@ -37,9 +38,9 @@ async function listen(target = () => null) {
     socket.on('close', () => other.destroy());
     socket.pipe(other).pipe(socket);
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise((resolve) => server.listen(port, address, resolve));
   const cut = () => open.forEach((socket) => socket.destroy());
-  return { host: ['127.0.0.1', server.address().port], cut, close: () => (cut(), new Promise((resolve) => server.close(resolve))) };
+  return { host: [address, server.address().port], cut, close: () => (cut(), new Promise((resolve) => server.close(resolve))) };
 }
 
 async function withService(url, args, work) {
@@ -74,26 +75,32 @@ test('a mute first host delays neither the start nor a reconnect for long, and t
       assert.ok(lines.some((line) => / db_connected /.test(line) && line.includes(`host="${primary.folder}:5432"`)), lines.join('\n'));
       assert.ok(lines.every((line) => / connections=\d+ lanes=[a-z,]+ host="[^"]+" attempts?=\d+/.test(line)), lines.join('\n'));
       console.log(`  ${lines.length} lines about ${lines.reduce((sum, line) => sum + Number(line.match(/connections=(\d+)/)[1]), 0)} connections lost and established`);
-      console.log(lines.join('\n'));
     });
   } finally {
     await mute.close();
   }
 });
 
-test('a host name with a mute first address is no obstacle', async () => {
-  // localhost is ::1 and 127.0.0.1 on most machines; where it is one address, this is the test above.
-  await withService(urlOf([['localhost', (await freePort()).port], hostOf(primary)]), ['--loops', '1'], async (service, api) => {
-    await create(api);
-  });
+test('a host name whose first address is mute is reached at its second', async (t) => {
+  const addresses = (await lookup('localhost', { all: true, order: 'verbatim' })).map(({ address }) => address);
+  if (addresses.length < 2) {
+    t.skip('localhost has one address here');
+    return;
+  }
+  const forward = await listen(() => primary, addresses[1]);
+  const mute = await listen(() => null, addresses[0], forward.host[1]);
+  try {
+    await withService(urlOf([['localhost', forward.host[1]]]), ['--loops', '1'], async (service, api) => {
+      await create(api);
+      forward.cut();
+      await until(() => service.log.includes(`host="localhost:${forward.host[1]}(${addresses[1]})"`), 'the address is named');
+      await written(api);
+    });
+  } finally {
+    await mute.close();
+    await forward.close();
+  }
 });
-
-async function freePort() {
-  const held = await listen();
-  const port = held.host[1];
-  await held.close();
-  return { port };
-}
 
 test('an invalid list of hosts is rejected at start, without the URL', async () => {
   for (const query of ['host=a,,b&password=hidden', 'host=a,b&port=1,2,3&password=hidden']) {

@@ -159,6 +159,8 @@ test('an unreachable database is reported clearly, without the password', async 
     '127.0.0.1:0',
     '--database-url',
     'postgresql://user:hunter2@127.0.0.1:1/nothing',
+    '--start-timeout-ms',
+    '0',
   ]);
   assert.equal(code, 1);
   assert.match(stderr, /^daybookd: /m);
