@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "core/base/memory.h"
 #include "db/conn_internal.h"
 #include "db/lanes.h"
 #include "server/config.h"
@@ -28,7 +29,7 @@ void conn_init(struct conn *c, struct db *db, enum lane lane)
     c->watch.ready = conn_ready;
     c->timer.fire = conn_timer;
     c->cause = CAUSE_NOT_YET;
-    c->prepared = calloc((size_t)statements_count, sizeof *c->prepared);
+    c->prepared = memory_zero((size_t)statements_count, sizeof *c->prepared);
     hosts_begin(db->hosts, &c->walk);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "db/conn_internal.h"
+#include "core/base/memory.h"
 #include "db/health.h"
 #include "db/lanes.h"
 #include "server/log.h"
@@ -148,7 +149,7 @@ static void together_done(struct conn *c, struct op *list, PGresult *r)
         assert(n >= 1 && n <= ops);
         rows[n - 1] = row;
     }
-    int *result_refs = malloc(sizeof *result_refs);
+    int *result_refs = memory_alloc(sizeof *result_refs);
     *result_refs = ops;
     ops = 0;
     for (struct op *op = list, *next; op; op = next) {

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 
 #include "core/base/array_text.h"
+#include "core/base/memory.h"
 #include "db/conn_internal.h"
 #include "db/lanes.h"
 #include "server/config.h"
@@ -21,7 +22,7 @@ void conn_push_pending(struct conn *c, struct pending o)
 {
     if (c->pending_count == c->pending_cap) {
         unsigned cap = c->pending_cap ? c->pending_cap * 2 : 64;
-        struct pending *ring = calloc(cap, sizeof *ring);
+        struct pending *ring = memory_zero(cap, sizeof *ring);
         for (unsigned i = 0; i < c->pending_count; i++)
             ring[i] = c->pending[(c->pending_head + i) % c->pending_cap];
         free(c->pending);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/base/memory.h"
 #include "server/log.h"
 
 enum {
@@ -93,17 +94,17 @@ static bool fill(struct hosts *h)
 
 static struct hosts *parse(const char *url)
 {
-    struct hosts *h = calloc(1, sizeof *h);
+    struct hosts *h = memory_zero(1, sizeof *h);
     PQconninfoOption *options = resolved_options(url);
     const char *names = option(options, "host"), *addresses = option(options, "hostaddr"),
                *ports = option(options, "port"), *timeout = option(options, "connect_timeout"),
                *balance = option(options, "load_balance_hosts"); /* since libpq 16 */
-    h->url = strdup(url);
-    h->names = names ? strdup(names) : NULL;
-    h->addresses = addresses ? strdup(addresses) : NULL;
-    h->ports = ports ? strdup(ports) : NULL;
+    h->url = memory_text(url);
+    h->names = names ? memory_text(names) : NULL;
+    h->addresses = addresses ? memory_text(addresses) : NULL;
+    h->ports = ports ? memory_text(ports) : NULL;
     h->count = count_hosts(names, addresses, ports);
-    h->list = calloc((size_t)h->count, sizeof *h->list);
+    h->list = memory_zero((size_t)h->count, sizeof *h->list);
     long seconds = timeout ? strtol(timeout, NULL, 10) : 0;
     h->timeout_s = seconds > 0 ? seconds : 0;
     if (balance && strcmp(balance, "random") == 0)

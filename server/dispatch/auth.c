@@ -301,9 +301,7 @@ static struct lookup *lookup_of(struct auth *a, const unsigned char *hash, bool 
     *new = !l;
     if (l)
         return l;
-    l = calloc(1, sizeof *l);
-    if (!l)
-        abort();
+    l = memory_zero(1, sizeof *l);
     *l = (struct lookup){ .read.done = on_found, .next = a->lookups, .auth = a };
     memcpy(l->hash, hash, SHA256_BYTES);
     return a->lookups = l;

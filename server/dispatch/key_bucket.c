@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/base/rate.h"
 #include "core/base/sha256.h"
 
@@ -37,9 +38,7 @@ struct key_bucket *key_bucket_open(const unsigned char *hash)
     pthread_mutex_lock(&mutex);
     struct key_bucket **slot = find_slot(hash);
     if (!*slot) {
-        *slot = calloc(1, sizeof **slot);
-        if (!*slot)
-            abort();
+        *slot = memory_zero(1, sizeof **slot);
         memcpy((*slot)->hash, hash, SHA256_BYTES);
     }
     struct key_bucket *b = *slot;

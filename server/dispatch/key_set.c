@@ -4,16 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "server/dispatch/key_bucket.h"
 
 enum { FIRST_SIZE = 64 };
-
-static void *checked(void *memory)
-{
-    if (!memory)
-        abort();
-    return memory;
-}
 
 /* The slot of the hash, or the empty one where it belongs. SHA-256 spreads by itself. */
 static struct known_key **slot_of(const struct key_set *s, const unsigned char *hash)
@@ -34,7 +28,7 @@ const struct known_key *key_set_find(const struct key_set *s, const unsigned cha
 static void grow(struct key_set *s)
 {
     struct key_set larger = { .size = s->size ? 2 * s->size : FIRST_SIZE, .count = s->count };
-    larger.slots = checked(calloc(larger.size, sizeof(struct known_key *)));
+    larger.slots = memory_zero(larger.size, sizeof(struct known_key *));
     for (size_t i = 0; i < s->size; i++)
         if (s->slots[i])
             *slot_of(&larger, s->slots[i]->key.hash) = s->slots[i];
@@ -48,7 +42,7 @@ void key_set_put(struct key_set *s, const struct key *key, unsigned walk)
         grow(s);
     struct known_key **slot = slot_of(s, key->hash);
     if (!*slot) {
-        *slot = checked(calloc(1, sizeof **slot));
+        *slot = memory_zero(1, sizeof **slot);
         s->count++;
     }
     struct known_key *k = *slot;
