@@ -168,9 +168,9 @@ static void return_failure(struct call *c)
     failed_keys_return(&c->exchange->address, c->loop->config->max_failed_keys, c->loop->now_us * 1000);
 }
 
-/* The reply for a key that is not good. It tells revoked and unknown keys not apart: who has a stolen key
- * need not learn that the theft was noticed. `k` may be NULL. */
-static enum err rejected(struct call *c, const struct known_key *k)
+/* The reply for a key that is not good. It does not tell revoked from unknown keys: who has a stolen key need
+ * not learn that the theft was noticed. `k`: NULL if it is unknown. */
+static enum err rejected(struct call *c, enum standing standing, const struct known_key *k)
 {
     static const struct {
         const char *name;
@@ -180,7 +180,6 @@ static enum err rejected(struct call *c, const struct known_key *k)
         [STANDING_REVOKED] = { "revoked", METRICS_KEY_REVOKED },
         [STANDING_EXPIRED] = { "expired", METRICS_KEY_EXPIRED },
     };
-    const enum standing standing = standing_of(k);
     metrics_key_rejected(c->loop->metrics, reasons[standing].metric);
     log_rejected(c, reasons[standing].name, k ? k->key.id : NULL);
     if (standing != STANDING_EXPIRED)
@@ -258,7 +257,7 @@ static enum err after_lookup(struct auth *a, struct call *c)
         identify(c, "local", ROLE_ADMIN);
         return OK;
     }
-    return rejected(c, key_set_find(&a->keys, key_hash(c)));
+    return rejected(c, standing, key_set_find(&a->keys, key_hash(c)));
 }
 
 static void unlist(struct lookup *l)
@@ -326,7 +325,7 @@ static void look_up(struct auth *a, struct call *c, void (*next)(struct call *c,
 }
 
 /* Rejects a key that is not good without asking the database, if possible. Otherwise *unknown is set. */
-static enum err check_failure(struct auth *a, struct call *c, bool *unknown)
+static enum err check_failure(struct auth *a, struct call *c, enum standing standing, bool *unknown)
 {
     const struct known_key *k = key_set_find(&a->keys, key_hash(c));
     const bool missed = !k && key_misses_has(&a->misses, key_hash(c), c->loop->now_us);
@@ -336,10 +335,10 @@ static enum err check_failure(struct auth *a, struct call *c, bool *unknown)
         return OK;
     }
     if (a->has_keys != HAS_KEYS || !a->loaded) /* before that, an unknown key may well be good */
-        return *unknown ? OK : rejected(c, k);
+        return *unknown ? OK : rejected(c, standing, k);
     TRY(take_failure(c));
     c->failure_taken = true;
-    return *unknown ? OK : rejected(c, k);
+    return *unknown ? OK : rejected(c, standing, k);
 }
 
 void auth_check(struct call *c, void (*next)(struct call *c, enum err err))
@@ -349,7 +348,7 @@ void auth_check(struct call *c, void (*next)(struct call *c, enum err err))
     bool unknown = false;
     enum err err = check_known(a, c, &standing);
     if (standing != STANDING_GOOD)
-        err = check_failure(a, c, &unknown);
+        err = check_failure(a, c, standing, &unknown);
     if (err == OK && unknown)
         look_up(a, c, next);
     else
