@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "db/conn_internal.h"
 #include "core/base/memory.h"
 #include "db/health.h"

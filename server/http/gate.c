@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "core/base/memory.h"
 #include "server/config.h"
 #include "server/log.h"
 
@@ -32,18 +33,11 @@ static _Thread_local size_t gates_cap;
 
 /* ---- held bytes ---- */
 
-static void *checked(void *memory)
-{
-    if (!memory)
-        abort();
-    return memory;
-}
-
 static char *make_room(struct gate *g, size_t bytes)
 {
     if (g->held_cap - g->held_len < bytes) {
         g->held_cap = g->held_len + bytes;
-        g->held = checked(realloc(g->held, g->held_cap));
+        g->held = memory_resize(g->held, g->held_cap);
     }
     return g->held + g->held_len;
 }
@@ -293,14 +287,14 @@ static void make_slot(int fd)
     if ((size_t)fd < gates_cap)
         return;
     const size_t cap = ((size_t)fd + 1) * 2;
-    gates = checked(realloc(gates, cap * sizeof(struct gate *)));
+    gates = memory_resize(gates, cap * sizeof(struct gate *));
     memset(gates + gates_cap, 0, (cap - gates_cap) * sizeof(struct gate *));
     gates_cap = cap;
 }
 
 struct gate *gate_open(struct loop *loop, int fd)
 {
-    struct gate *g = checked(calloc(1, sizeof *g));
+    struct gate *g = memory_zero(1, sizeof *g);
     g->loop = loop;
     g->fd = fd;
     g->timer.fire = on_head_timeout;
