@@ -102,15 +102,14 @@ static bool make_extension(PGconn *pg, const char *name)
     return ok;
 }
 
-/* Extensions belong in a schema of their own: pg_dump leaves them out of a dump of the schema daybook, and
- * that dump cannot be restored. Earlier releases created them there. Both places work. */
-static bool move_extension(PGconn *pg, const char *name)
+/* Earlier releases created the extensions in the schema daybook. A dump of that schema leaves them out, so it
+ * cannot be restored. The service works with either place. */
+static void move_extension(PGconn *pg, const char *name)
 {
     char sql[64];
     snprintf(sql, sizeof sql, "alter extension %s set schema public", name);
     PGresult *r = PQexec(pg, sql);
-    const bool moved = PQresultStatus(r) == PGRES_COMMAND_OK;
-    if (moved)
+    if (PQresultStatus(r) == PGRES_COMMAND_OK)
         log_event(LOG_INFO, "extension_moved", "extension=%s to=public", name);
     else
         log_event(LOG_WARN, "extension_in_daybook",
@@ -118,7 +117,6 @@ static bool move_extension(PGconn *pg, const char *name)
                   "database %s\"",
                   name, admin_reason(pg, r), name, PQdb(pg));
     PQclear(r);
-    return moved;
 }
 
 bool admin_schema_move_extensions(PGconn *pg)
@@ -132,7 +130,7 @@ bool admin_schema_move_extensions(PGconn *pg)
     if (PQntuples(r))
         PQclear(PQexec(pg, "set lock_timeout = '" ADMIN_LOCK_TIMEOUT "'"));
     for (int i = 0; i < PQntuples(r); i++)
-        (void)move_extension(pg, PQgetvalue(r, i, 0));
+        move_extension(pg, PQgetvalue(r, i, 0));
     PQclear(r);
     return true;
 }
