@@ -9,13 +9,13 @@ import pg from 'pg';
 import { CACHE } from './paths.mjs';
 import { ended, run, start, until } from './processes.mjs';
 
-const USER = 'postgres';
+export const USER = 'postgres';
 const INITDB = ['-U', USER, '-E', 'UTF8', '--locale=C.UTF-8', '--auth=trust', '--no-sync'];
 const MEMORY = '/dev/shm';
 const PLENTY = 4e9; // bytes; a new cluster takes 50 MB, and a few run at a time
 
 /** The bin directory of the newest PostgreSQL with pgvector. */
-function binaries() {
+export function binaries() {
   const root = '/usr/lib/postgresql';
   const newest = existsSync(root)
     ? readdirSync(root)
@@ -51,7 +51,7 @@ async function sweep(where) {
 }
 
 /** A new folder that the server may write. */
-async function newFolder(where = place()) {
+export async function newFolder(where = place()) {
   if (where === MEMORY) await sweep(where);
   const folder = await mkdtemp(join(where, `dbk-${process.pid}-`));
   if (process.getuid() === 0) {
