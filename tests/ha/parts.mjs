@@ -121,29 +121,32 @@ function etcdMembers(folder, clientPorts, peerPorts) {
 
 // ---- nodes ----
 
+const environmentOf = (name, folder, data, port, restPort, etcdPorts) => ({
+  PATRONI_NAME: name,
+  // Patroni 3.0.2 of Debian 12 must not use its etcd3 driver. A leader that was paused creates a new lease when it wakes up, and
+  // writes its name over the lock that another node holds by then. That one then discards what it has acknowledged.
+  // Patroni 3.0.3 and later have the fix (pull request 2689); docker/compose.ha.yaml runs such a version with etcd3.
+  PATRONI_ETCD_HOSTS: etcdPorts.map((p) => `127.0.0.1:${p}`).join(','),
+  PATRONI_RESTAPI_LISTEN: `127.0.0.1:${restPort}`,
+  PATRONI_RESTAPI_CONNECT_ADDRESS: `127.0.0.1:${restPort}`,
+  PATRONI_RESTAPI_USERNAME: 'daybook',
+  PATRONI_RESTAPI_PASSWORD: PASSWORDS.restapi,
+  PATRONI_POSTGRESQL_LISTEN: `127.0.0.1:${port}`,
+  PATRONI_POSTGRESQL_CONNECT_ADDRESS: `127.0.0.1:${port}`,
+  PATRONI_POSTGRESQL_DATA_DIR: data,
+  PATRONI_POSTGRESQL_BIN_DIR: binaries(),
+  PATRONI_POSTGRESQL_PGPASS: join(folder, `${name}.pgpass`),
+  PATRONI_SUPERUSER_USERNAME: 'postgres',
+  PATRONI_SUPERUSER_PASSWORD: PASSWORDS.superuser,
+  PATRONI_REPLICATION_USERNAME: 'replicator',
+  PATRONI_REPLICATION_PASSWORD: PASSWORDS.replication,
+});
+
 function node(n, folder, port, restPort, etcdPorts) {
   const name = `node${n}`;
   const data = join(folder, name);
-  const patroni = part(name, folder, '/usr/bin/patroni', [join(folder, 'patroni.yml')], {
-    PATRONI_NAME: name,
-    // Patroni 3.0.2 of Debian 12 must not use its etcd3 driver. A leader that was paused creates a new lease when it wakes up, and
-    // writes its name over the lock that another node holds by then. Both are leaders, and acknowledged writes are lost.
-    // Patroni 3.0.3 and later have the fix (pull request 2689); docker/compose.ha.yaml runs such a version with etcd3.
-    PATRONI_ETCD_HOSTS: etcdPorts.map((p) => `127.0.0.1:${p}`).join(','),
-    PATRONI_RESTAPI_LISTEN: `127.0.0.1:${restPort}`,
-    PATRONI_RESTAPI_CONNECT_ADDRESS: `127.0.0.1:${restPort}`,
-    PATRONI_RESTAPI_USERNAME: 'daybook',
-    PATRONI_RESTAPI_PASSWORD: PASSWORDS.restapi,
-    PATRONI_POSTGRESQL_LISTEN: `127.0.0.1:${port}`,
-    PATRONI_POSTGRESQL_CONNECT_ADDRESS: `127.0.0.1:${port}`,
-    PATRONI_POSTGRESQL_DATA_DIR: data,
-    PATRONI_POSTGRESQL_BIN_DIR: binaries(),
-    PATRONI_POSTGRESQL_PGPASS: join(folder, `${name}.pgpass`),
-    PATRONI_SUPERUSER_USERNAME: 'postgres',
-    PATRONI_SUPERUSER_PASSWORD: PASSWORDS.superuser,
-    PATRONI_REPLICATION_USERNAME: 'replicator',
-    PATRONI_REPLICATION_PASSWORD: PASSWORDS.replication,
-  });
+  const env = environmentOf(name, folder, data, port, restPort, etcdPorts);
+  const patroni = part(name, folder, '/usr/bin/patroni', [join(folder, 'patroni.yml')], env);
   const ownPids = patroni.pids;
   const rest = (path, options) => fetch(`http://127.0.0.1:${restPort}${path}`, { signal: AbortSignal.timeout(30_000), ...options });
   const self = Object.assign(patroni, {
@@ -158,6 +161,16 @@ function node(n, folder, port, restPort, etcdPorts) {
       for (let pids = self.pids(); pids.length; pids = processesIn(data)) signal(pids, 'SIGKILL'); // until none is left
       await self.ended;
       running.delete(self);
+    },
+    /** Patroni is killed; PostgreSQL stops at once, in a way that gives its shared memory back. */
+    async stop() {
+      const pids = processesIn(data); // some are children of Patroni
+      const postmaster = readOr(self.postmaster);
+      signal(ownPids().filter((pid) => !pids.includes(pid)), 'SIGKILL');
+      signal(pids, 'SIGCONT');
+      if (pids.includes(postmaster)) signal([postmaster], 'SIGQUIT');
+      await until(() => !processesIn(data).length, `${name} stops`, 20_000).catch(() => {});
+      await self.kill();
     },
     killPostmaster: () => process.kill(self.postmaster(), 'SIGKILL'),
     pause: () => [1, 2].forEach(() => signal(self.pids(), 'SIGSTOP')), // twice: one may have started a child meanwhile
@@ -187,13 +200,57 @@ function sweep() {
   }
 }
 
-/** Starts everything; returns the parts, with `url` for each way to connect, once the database of Daybook exists. */
-export async function startParts() {
+/** The files that the processes read, in a folder that their user may read. */
+async function newRun() {
   sweep();
   await rm(LOGS, { recursive: true, force: true });
   mkdirSync(LOGS, { recursive: true });
   const folder = await newFolder();
   for (const file of ['patroni.yml', 'haproxy.cfg', 'database.sql']) copyFileSync(join(HA, file), join(folder, file));
+  return folder;
+}
+
+async function createDatabase(folder, { port }) {
+  const psql = ['-X', '-q', '-h', '127.0.0.1', '-p', port, '-U', 'postgres', '-d', 'postgres', '-f', join(folder, 'database.sql')];
+  const env = { ...process.env, PGPASSWORD: PASSWORDS.superuser, DAYBOOK_DATABASE_PASSWORD: PASSWORDS.daybook };
+  const { code, stderr } = await run('psql', psql, { env });
+  if (code) throw new Error(`database.sql: ${stderr}`);
+}
+
+/** Whom Patroni and PostgreSQL see in which role. */
+function view(nodes, etcd, healthPort) {
+  const self = {
+    async leader() {
+      const leading = await Promise.all(nodes.map(async (n) => (await n.isLeader()) && n));
+      return leading.find(Boolean);
+    },
+
+    members: async () => (await (await self.leader()).rest('/cluster').then((answer) => answer.json())).members,
+
+    async synchronousStandby() {
+      const { name } = (await self.members()).find((member) => member.role === 'sync_standby');
+      return nodes.find((n) => n.name === name);
+    },
+
+    /** True if there are a leader, a synchronous standby and another one, all streaming, and every etcd and HAProxy are well. */
+    async isWhole() {
+      const leader = await self.leader();
+      if (!leader || !(await Promise.all(etcd.map((member) => member.healthy()))).every(Boolean)) return false;
+      const roles = (await self.members()).filter((m) => ['running', 'streaming'].includes(m.state)).map((m) => m.role).sort();
+      if (roles.join() !== 'leader,replica,sync_standby') return false;
+      const [{ streaming }] = await leader.query("SELECT count(*)::int AS streaming FROM pg_stat_replication WHERE state = 'streaming'", [], 'postgres');
+      const answer = await fetch(`http://127.0.0.1:${healthPort}/health`);
+      return streaming === 2 && answer.ok;
+    },
+
+    whole: (what) => until(() => self.isWhole().catch(() => false), `three members are back (${what})`),
+  };
+  return self;
+}
+
+/** Starts everything; returns the parts, with `url` for each way to connect, once the database of Daybook exists. */
+export async function startParts() {
+  const folder = await newRun();
   const ports = await freePorts(14);
   const take = () => NUMBERS.map(() => ports.pop());
   const [clients, peers, servers, rests] = [take(), take(), take(), take()];
@@ -206,7 +263,7 @@ export async function startParts() {
     HEALTH_LISTEN: `127.0.0.1:${healthPort}`,
     ...Object.fromEntries(nodes.flatMap((n, i) => [[`NODE${i + 1}`, `127.0.0.1:${n.port}`], [`NODE${i + 1}_REST_PORT`, String(n.restPort)]])),
   });
-  const all = [haproxy, ...nodes, ...etcd];
+  const all = [...etcd, ...nodes, haproxy];
   const login = `postgresql://daybook:${PASSWORDS.daybook}@`;
   const ha = {
     etcd,
@@ -215,39 +272,17 @@ export async function startParts() {
       HAProxy: `${login}127.0.0.1:${leaderPort}/daybook`,
       'several hosts': `${login}${servers.map((p) => `127.0.0.1:${p}`).join(',')}/daybook?target_session_attrs=read-write`,
     },
-
-    async leader() {
-      const leading = await Promise.all(nodes.map(async (n) => (await n.isLeader()) && n));
-      return leading.find(Boolean);
-    },
-
-    /** True if there are a leader, a synchronous standby and another one, all streaming, and every etcd and HAProxy are well. */
-    async isWhole() {
-      const leader = await ha.leader();
-      if (!leader || !(await Promise.all(etcd.map((member) => member.healthy()))).every(Boolean)) return false;
-      const { members } = await leader.rest('/cluster').then((answer) => answer.json());
-      const roles = members.filter((m) => ['running', 'streaming'].includes(m.state)).map((m) => m.role).sort();
-      if (roles.join() !== 'leader,replica,sync_standby') return false;
-      const [{ streaming }] = await leader.query("SELECT count(*)::int AS streaming FROM pg_stat_replication WHERE state = 'streaming'", [], 'postgres');
-      const answer = await fetch(`http://127.0.0.1:${healthPort}/health`);
-      return streaming === 2 && answer.ok;
-    },
-    whole: (what) => until(() => ha.isWhole().catch(() => false), `three members are back (${what})`),
+    ...view(nodes, etcd, healthPort),
 
     async close() {
-      // Killed, not stopped: a stop in order waits for the others.
-      for (const each of all.filter((p) => p.child)) await each.kill();
+      for (const each of all.filter((p) => p.child).reverse()) await (each.stop ?? each.kill)();
       await rm(folder, { recursive: true, force: true });
     },
   };
   try {
-    for (const each of [...etcd, ...nodes, haproxy]) each.start();
+    for (const each of all) each.start();
     await ha.whole('at the start');
-    const { port } = await ha.leader();
-    const psql = ['-X', '-q', '-h', '127.0.0.1', '-p', port, '-U', 'postgres', '-d', 'postgres', '-f', join(folder, 'database.sql')];
-    const env = { ...process.env, PGPASSWORD: PASSWORDS.superuser, DAYBOOK_DATABASE_PASSWORD: PASSWORDS.daybook };
-    const { code, stderr } = await run('psql', psql, { env });
-    if (code) throw new Error(`database.sql: ${stderr}`);
+    await createDatabase(folder, await ha.leader());
   } catch (error) {
     await ha.close();
     throw error;
