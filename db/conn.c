@@ -2,6 +2,7 @@
 #include "db/conn.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -127,11 +128,20 @@ void conn_lost(struct conn *c, enum hosts_cause cause, const char *why)
         lanes_slow_changed(c->db);
 }
 
+void conn_farewell(struct conn *c, const char *text)
+{
+    char line[HOSTS_REASON_SIZE];
+    if (hosts_cause_of(text) == CAUSE_STARTING)
+        snprintf(c->farewell, sizeof c->farewell, "%.*s", (int)sizeof c->farewell - 1,
+                 hosts_reason(text, line));
+}
+
 void conn_broken(struct conn *c)
 {
-    const char *why = c->pg ? PQerrorMessage(c->pg) : "out of memory";
-    char reason[HOSTS_REASON_SIZE];
-    conn_lost(c, hosts_cause_of(why), hosts_reason(why, reason)); /* a copy: the text ends with c->pg */
+    char all[2 * HOSTS_REASON_SIZE];
+    /* A copy: the text ends with c->pg. */
+    snprintf(all, sizeof all, "%s\n%s", c->farewell, c->pg ? PQerrorMessage(c->pg) : "out of memory");
+    conn_lost(c, hosts_cause_of(all), all);
 }
 
 void conn_leave(struct conn *c, enum hosts_cause cause, const char *why)

@@ -75,6 +75,7 @@ struct conn {
     int failures;           /* connection attempts that failed in a row */
     int rounds;             /* rounds of attempts, each over all servers, that failed in a row */
     enum hosts_cause cause; /* why it is not ready; CAUSE_NONE if it is */
+    char farewell[200];     /* why the server ends the session, if it said so */
     int64_t active_us; /* when the server last sent something, or when the first response became pending */
     int batches;       /* pending syncs */
     int in_flight;     /* ops sent and not answered */

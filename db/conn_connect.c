@@ -71,10 +71,11 @@ bool conn_watch(struct conn *c, uint32_t events)
     return true;
 }
 
-static void notice(void *unused, const char *text)
+/* While nothing is pending, libpq reports also the error that ends the session as a notice. */
+static void notice(void *arg, const char *text)
 {
     char line[HOSTS_REASON_SIZE];
-    (void)unused;
+    conn_farewell(arg, text);
     log_event(LOG_DEBUG, "db_notice", "reason=\"%s\"", hosts_reason(text, line));
 }
 
@@ -82,6 +83,7 @@ void conn_connect(struct conn *c)
 {
     struct loop *l = c->db->loop;
     c->rotating = false;
+    c->farewell[0] = 0;
     c->pg = hosts_connect(c->db->hosts, &c->walk);
     conn_set_state(c, CONN_CONNECTING);
     loop_timer(l, &c->timer, hosts_limit_us(c->db->hosts, &c->walk));
@@ -89,7 +91,7 @@ void conn_connect(struct conn *c)
         conn_broken(c);
         return;
     }
-    PQsetNoticeProcessor(c->pg, notice, NULL);
+    PQsetNoticeProcessor(c->pg, notice, c);
     if (!conn_watch(c, EPOLLOUT))
         conn_lost(c, CAUSE_UNREACHABLE, strerror(errno));
 }

@@ -16,6 +16,9 @@ void conn_lost(struct conn *c, enum hosts_cause cause, const char *why);
 /* The same with what libpq says. */
 void conn_broken(struct conn *c);
 
+/* Keeps the message for the log if it says that the server ends the session. */
+void conn_farewell(struct conn *c, const char *text);
+
 /* Replaces the watched socket: see conn_connect.c. False: no descriptor is left. */
 bool conn_watch(struct conn *c, uint32_t events);
 void conn_unwatch(struct conn *c);

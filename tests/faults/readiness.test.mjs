@@ -67,7 +67,7 @@ test('the connection limit of the server is named, in readiness and in answers',
     await cluster.query(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'limited'");
     await notReady(api, /connection limit of the server is reached \(53300\)/);
     await until(async () => /53300/.test((await api.post('/v1/lessons', newLesson(), { status: 503 })).json.detail), 'the answer says so');
-    assert.match(service.log, / db_lost .*host="[^"]+".*53300/);
+    await until(() => / db_lost .*host="[^"]+".*53300/.test(service.log), 'the log says so');
     await cluster.query('postgres', 'ALTER ROLE limited CONNECTION LIMIT -1');
     await ready(api);
     await create(api);

@@ -142,7 +142,7 @@ test('a leader that becomes read-only is left by the write lane, readiness says 
       return answer.status === 503 && /read-only/.test(answer.json.detail);
     }, 'the answer says why');
     await until(async () => (await api.get(`/v1/lessons/${id}`)).status === 200, 'reads are served');
-    assert.match(service.log, / db_lost .*lanes=[a-z,]*write.*read-only/);
+    await until(() => / db_lost .*lanes=[a-z,]*write.*read-only/.test(service.log), 'the log says why');
     await primary.query('postgres', 'ALTER SYSTEM RESET default_transaction_read_only');
     await primary.query('postgres', 'SELECT pg_reload_conf()');
     await written(api);
