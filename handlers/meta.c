@@ -2,6 +2,8 @@
 #include "commit.gen.h"
 #include "server/dispatch/query.h"
 #include "handlers/routes.h"
+#include "server/config.h"
+#include "server/dispatch/auth.h"
 #include "server/metrics.h"
 
 static enum err health_live(struct call *c)
@@ -26,6 +28,9 @@ static enum err version(struct call *c)
 
 static enum err metrics(struct call *c)
 {
+    const char *key = c->loop->config->metrics_key;
+    if (key[0] && !auth_has_key(c, key))
+        return problem_set(&c->problem, ERR_UNAUTHENTICATED, "send the metrics key as Authorization: Bearer");
     metrics_page(call_reply_json(c, 200));
     c->reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
     return OK;

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "server/log.h"
+#include "server/secret.h"
 
-enum kind { KIND_TEXT, KIND_NUMBER, KIND_FLAG };
+enum kind { KIND_TEXT, KIND_SECRET, KIND_NUMBER, KIND_FLAG };
 
 struct setting {
     const char *name;
@@ -23,16 +24,29 @@ struct setting {
 
 static const struct setting settings[] = {
 #define TEXT(n, fallback, h) { #n, KIND_TEXT, offsetof(struct config, n), fallback, 0, 0, 0, h },
+#define SECRET(n, h)         { #n, KIND_SECRET, offsetof(struct config, n), "", 0, 0, 0, h },
 #define NUMBER(n, fallback, low, high, h) \
     { #n, KIND_NUMBER, offsetof(struct config, n), NULL, fallback, low, high, h },
 #define FLAG(n, h) { #n, KIND_FLAG, offsetof(struct config, n), NULL, 0, 0, 0, h },
 #include "server/settings.def"
 #undef TEXT
+#undef SECRET
 #undef NUMBER
 #undef FLAG
 };
 
 enum { SETTINGS = sizeof settings / sizeof *settings, NAME_SIZE = 64, WORDS_SIZE = 128 };
+
+/* How the value of a setting was given, by the index of the setting. */
+struct given {
+    bool here[SETTINGS], in_file[SETTINGS];
+};
+
+/* For config_warn. */
+static struct {
+    const char *path[SETTINGS];     /* the file of a secret */
+    bool on_command_line[SETTINGS]; /* the secret itself */
+} seen;
 
 /* Settings with a fixed set of values. */
 static const struct choice {
@@ -123,6 +137,7 @@ static bool set(struct config *c, const struct setting *s, const char *where, co
     void *to = (char *)c + s->offset;
     switch (s->kind) {
     case KIND_TEXT:
+    case KIND_SECRET:
         return set_text(s, to, where, value);
     case KIND_NUMBER:
         return set_number(s, to, where, value);
@@ -135,7 +150,7 @@ static void set_defaults(struct config *c)
 {
     for (int i = 0; i < SETTINGS; i++) {
         void *to = (char *)c + settings[i].offset;
-        if (settings[i].kind == KIND_TEXT)
+        if (settings[i].kind == KIND_TEXT || settings[i].kind == KIND_SECRET)
             *(const char **)to = settings[i].text;
         else if (settings[i].kind == KIND_NUMBER)
             *(int64_t *)to = settings[i].number;
@@ -144,54 +159,97 @@ static void set_defaults(struct config *c)
     }
 }
 
+/* Sets a value of the environment or the command line, or the secret in the file that it names. */
+static bool take(struct config *c, struct given *given, int i, bool file, const char *where,
+                 const char *value)
+{
+    *(file ? &given->in_file[i] : &given->here[i]) = true;
+    if (given->here[i] && given->in_file[i])
+        return log_failure("%s is given as a value and as a file: give one of them", settings[i].name);
+    if (file)
+        seen.path[i] = value;
+    return (!file || secret_read(where, value, &value)) && set(c, &settings[i], where, value);
+}
+
+/* ---- the environment ---- */
+
 /* An empty variable counts as unset: compose files pass unset variables as empty ones. */
 static bool read_environment(struct config *c)
 {
+    struct given given = { 0 };
     for (int i = 0; i < SETTINGS; i++) {
-        char name[NAME_SIZE];
+        char name[NAME_SIZE + sizeof "_FILE"];
         const char *value = getenv(environment_name(&settings[i], name));
-        if (value && *value && !set(c, &settings[i], name, value))
+        if (value && *value && !take(c, &given, i, false, name, value))
+            return false;
+        if (settings[i].kind != KIND_SECRET)
+            continue;
+        value = getenv(strcat(name, "_FILE"));
+        if (value && *value && !take(c, &given, i, true, name, value))
             return false;
     }
     return true;
 }
 
-/* Finds the setting of an option, and its value after a `=`. */
-static const struct setting *find(const char *word, const char **value)
+/* ---- the command line ---- */
+
+/* A URL without a password is no secret. */
+static bool holds_secret(const struct setting *s, const char *value)
 {
-    *value = NULL;
+    if (s->kind != KIND_SECRET || s->offset != offsetof(struct config, database_url))
+        return s->kind == KIND_SECRET;
+    const char *user = strstr(value, "://");
+    const char *at = user ? strchr(user + 3, '@') : NULL;
+    return strstr(value, "password") || (at && memchr(user + 3, ':', (size_t)(at - user - 3)));
+}
+
+/* Overwrites a secret in the memory of the command line, and returns a copy. */
+static const char *hide(int i, char *value)
+{
+    if (!holds_secret(&settings[i], value))
+        return value;
+    const char *copy = secret_copy(value);
+    memset(value, '*', strlen(value));
+    seen.on_command_line[i] = true;
+    return copy;
+}
+
+/* Finds the setting of an option and its value after a `=`. Writes its name. Returns -1 for other words. */
+static int find(char *word, char name[NAME_SIZE], bool *file, char **value)
+{
     for (int i = 0; i < SETTINGS; i++) {
-        char name[NAME_SIZE];
         size_t len = strlen(option_name(&settings[i], name));
+        *file = settings[i].kind == KIND_SECRET && strncmp(word, name, len) == 0 &&
+                strncmp(word + len, "-file", 5) == 0;
+        if (*file)
+            len = strlen(strcat(name, "-file"));
         if (strncmp(word, name, len) != 0 || (word[len] && word[len] != '='))
             continue;
-        if (word[len])
-            *value = word + len + 1;
-        return &settings[i];
+        *value = word[len] ? word + len + 1 : NULL;
+        return i;
     }
-    return NULL;
+    return -1;
 }
 
 static bool read_arguments(struct config *c, int *argc, char **argv)
 {
+    struct given given = { 0 };
     bool url = false, data = false;
     int remaining = 1;
-    for (int i = 1; i < *argc; i++) {
-        const char *value;
-        const struct setting *s = find(argv[i], &value);
-        if (!s) {
-            argv[remaining++] = argv[i];
+    for (int at = 1; at < *argc; at++) {
+        char name[NAME_SIZE], *value;
+        bool file;
+        int i = find(argv[at], name, &file, &value);
+        if (i < 0) {
+            argv[remaining++] = argv[at];
             continue;
         }
-        char name[NAME_SIZE];
-        option_name(s, name);
-        if (!value && s->kind == KIND_FLAG)
-            value = "true";
-        else if (!value && i + 1 == *argc)
+        const struct setting *s = &settings[i];
+        if (!value && s->kind != KIND_FLAG && at + 1 == *argc)
             return log_failure("%s needs a value", name);
-        else if (!value)
-            value = argv[++i];
-        if (!set(c, s, name, value))
+        if (!value && s->kind != KIND_FLAG)
+            value = argv[++at];
+        if (!take(c, &given, i, file, name, !value ? "true" : file ? value : hide(i, value)))
             return false;
         url = url || s->offset == offsetof(struct config, database_url);
         data = data || s->offset == offsetof(struct config, data);
@@ -206,10 +264,26 @@ static bool read_arguments(struct config *c, int *argc, char **argv)
     return true;
 }
 
+/* ---- reading and printing ---- */
+
 bool config_read(struct config *c, int *argc, char **argv)
 {
     set_defaults(c);
     return read_environment(c) && read_arguments(c, argc, argv);
+}
+
+void config_warn(void)
+{
+    for (int i = 0; i < SETTINGS; i++) {
+        char name[NAME_SIZE];
+        if (seen.path[i])
+            secret_check_mode(seen.path[i]);
+        if (seen.on_command_line[i])
+            log_event(
+                LOG_WARN, "secret_on_command_line",
+                "option=%s reason=\"others could read it until the start: use a file or the environment\"",
+                option_name(&settings[i], name));
+    }
 }
 
 void config_help(FILE *to)
@@ -227,6 +301,8 @@ void config_help(FILE *to)
             fprintf(to, " (%" PRId64 "; %" PRId64 " to %" PRId64 ")", s->number, s->min, s->max);
         else if (s->kind == KIND_TEXT && s->text[0])
             fprintf(to, " (%s)", s->text);
+        else if (s->kind == KIND_SECRET)
+            fprintf(to, " (or %s-file FILE)", name);
         fputc('\n', to);
     }
 }
@@ -250,7 +326,7 @@ static void print_default(FILE *to, const struct setting *s)
         fprintf(to, "`%" PRId64 "`", s->number);
     else if (s->kind == KIND_FLAG)
         fputs("`false`", to);
-    else if (s->text[0])
+    else if (s->kind == KIND_TEXT && s->text[0])
         fprintf(to, "`%s`", s->text);
 }
 
@@ -260,7 +336,12 @@ void config_table(FILE *to)
     for (int i = 0; i < SETTINGS; i++) {
         const struct setting *s = &settings[i];
         char option[NAME_SIZE], variable[NAME_SIZE];
-        fprintf(to, "| `%s` | `%s` | ", option_name(s, option), environment_name(s, variable));
+        option_name(s, option);
+        environment_name(s, variable);
+        if (s->kind == KIND_SECRET)
+            fprintf(to, "| `%s`, `%s-file` | `%s`, `%s_FILE` | ", option, option, variable, variable);
+        else
+            fprintf(to, "| `%s` | `%s` | ", option, variable);
         print_default(to, s);
         fputs(" | ", to);
         print_values(to, s);

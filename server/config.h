@@ -8,17 +8,21 @@
 
 struct config {
 #define TEXT(name, fallback, help)             const char *name;
+#define SECRET(name, help)                     const char *name;
 #define NUMBER(name, fallback, min, max, help) int64_t name;
 #define FLAG(name, help)                       bool name;
 #include "server/settings.def"
 #undef TEXT
+#undef SECRET
 #undef NUMBER
 #undef FLAG
 };
 
 /* Reads the environment, then the arguments. Removes the settings from argv, so that argv[1..] holds the
- * remaining words. False: one line about the first invalid setting was printed on stderr. */
+ * remaining words. Overwrites the memory of secrets in argv, because other users can read command lines. False: one line about the first invalid setting was printed on stderr. */
 bool config_read(struct config *c, int *argc, char **argv);
+/* Logs a warning for each secret that other users can or could read. */
+void config_warn(void);
 /* The table of settings, for --help. */
 void config_help(FILE *to);
 /* The same as a Markdown table, for docs/configuration.md. */

@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "server/http/tls_client.h"
 #include "server/log.h"
 
 enum { TIMEOUT_S = 3, HOST_SIZE = 256 };
@@ -63,7 +64,22 @@ static int connect_to(const char *host, const char *port)
     return fd;
 }
 
-bool health_probe(const char *listen)
+/* Returns how many bytes of the answer were read. */
+static size_t ask(int fd, const char *request, char *answer, size_t size)
+{
+    size_t len = 0;
+    if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
+        return 0;
+    while (len < size) {
+        const ssize_t n = recv(fd, answer + len, size - len, 0);
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+    }
+    return len;
+}
+
+bool health_probe(const char *listen, bool tls)
 {
     static const char request[] =
         "GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -74,18 +90,12 @@ bool health_probe(const char *listen)
     int fd = connect_to(host, port);
     if (fd < 0)
         return false;
-    size_t len = 0;
-    bool sent = send(fd, request, sizeof request - 1, MSG_NOSIGNAL) == (ssize_t)(sizeof request - 1);
-    while (sent && len < sizeof answer - 1) {
-        ssize_t n = recv(fd, answer + len, sizeof answer - 1 - len, 0);
-        if (n <= 0)
-            break;
-        len += (size_t)n;
-    }
+    const size_t room = sizeof answer - 1;
+    const size_t len = tls ? tls_client_ask(fd, request, answer, room) : ask(fd, request, answer, room);
     close(fd);
     answer[len] = 0;
     int status = 0;
     if (sscanf(answer, "HTTP/1.1 %d", &status) != 1)
-        return log_failure("the service on %s:%s does not answer", host, port);
+        return log_failure("the service on %s:%s does not answer over %s", host, port, tls ? "TLS" : "HTTP");
     return status == 200 || log_failure("the service on %s:%s is not ready (%d)", host, port, status);
 }

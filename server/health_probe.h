@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Returns whether GET /health/ready on that ADDRESS:PORT returns 200. If not, prints one line on stderr. */
-bool health_probe(const char *listen);
+/* Returns whether GET /health/ready on that ADDRESS:PORT returns 200, over TLS or plain
+ * HTTP. If not, prints one line on stderr. */
+bool health_probe(const char *listen, bool tls);
 
 #endif

@@ -78,8 +78,11 @@ static const struct command commands[] = {
       "stops working\n"
       "within a second, or after --overlap.\n",
       command_key },
-    { "health", "daybookd health [--listen ADDR:PORT]",
-      "Exits with 0 when the service on that address is ready.\n", command_health },
+    { "health", "daybookd health [--listen ADDR:PORT] [--tls-cert FILE]",
+      "Exits with 0 when the service on that address is ready. With --tls-cert it asks over TLS, without "
+      "verifying the\n"
+      "certificate.\n",
+      command_health },
     { "routes", "daybookd routes", "Prints the method and path of every route.\n", command_routes },
     { "fields", "daybookd fields",
       "Prints the role of every route and the limits of every field it takes, separated by tabs.\n",
@@ -147,16 +150,18 @@ static int connections_needed(const struct config *config)
     return (int)(loops * (config->write_connections + config->slow_connections + 4) + 20);
 }
 
-/* The kernel discards signals that PID 1 does not handle. Block them, so that they stay pending until serve()
- * waits for them. */
-static void block_signals_as_init(void)
+/* Signals that arrive before serve() waits for them stay pending: SIGHUP because it means a reload, not the
+ * end, and as PID 1 the others too, because the kernel discards signals that PID 1 does not handle. */
+static void block_signals(void)
 {
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    if (getpid() == 1)
-        sigprocmask(SIG_BLOCK, &set, NULL);
+    sigaddset(&set, SIGHUP);
+    if (getpid() == 1) {
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 /* Applies the missing migrations, and checks the queries against the result. */
@@ -183,7 +188,8 @@ static enum exit_code command_serve(const struct config *config, struct words *w
         return bad;
     if (!remote_check(config))
         return EXIT_FAILED;
-    block_signals_as_init();
+    config_warn();
+    block_signals();
     prefer_throughput();
     signal(SIGPIPE, SIG_IGN); /* a closed log pipe must not end the service */
     if (!url[0] && !embedded_pg_start(config->data, connections_needed(config), &url))
@@ -305,7 +311,7 @@ static enum exit_code command_health(const struct config *config, struct words *
     enum exit_code bad = expect_no_more_words("health", words);
     if (bad)
         return bad;
-    return health_probe(config->listen) ? EXIT_OK : EXIT_FAILED;
+    return health_probe(config->listen, config->tls_cert[0]) ? EXIT_OK : EXIT_FAILED;
 }
 
 static enum exit_code command_routes(const struct config *config, struct words *words)

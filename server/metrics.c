@@ -14,6 +14,7 @@
 #include "server/http/clients.h"
 #include "server/http/daemon.h"
 #include "server/http/method.h"
+#include "server/http/tls.h"
 #include "server/loop.h"
 #include "server/worker.h"
 
@@ -390,6 +391,11 @@ void metrics_page(struct buf *out)
     buf_fmt(out, "daybook_ready %d\n", db_health(&why));
     family(out, "daybook_connections", "gauge", "Open client connections.");
     buf_fmt(out, "daybook_connections %lld\n", clients_connected());
+    if (tls_expiry()) {
+        family(out, "daybook_tls_expiry_seconds", "gauge",
+               "When the certificate expires, in seconds since 1970.");
+        buf_fmt(out, "daybook_tls_expiry_seconds %lld\n", (long long)tls_expiry());
+    }
     family(out, "daybook_info", "gauge", "The running version.");
     buf_fmt(out, "daybook_info{version=\"%s\",commit=\"%s\"} 1\n", DAYBOOK_VERSION, DAYBOOK_COMMIT);
 }

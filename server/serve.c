@@ -30,6 +30,7 @@
 #include "server/embed_worker.h"
 #include "server/http/daemon.h"
 #include "server/http/proxies.h"
+#include "server/http/tls.h"
 #include "server/json/tree.h"
 #include "server/log.h"
 #include "server/loop.h"
@@ -40,7 +41,7 @@
 #include "server/remote/remote_check.h"
 #include "server/worker.h"
 
-enum { BACKLOG = 1024, MAX_LOOPS = 64, READY_LIMIT_S = 5 };
+enum { BACKLOG = 1024, MAX_LOOPS = 64, READY_LIMIT_S = 5, DAY_S = 86400, URL_SIZE = 64 };
 
 /* A loop and its thread. */
 struct loop_thread {
@@ -107,7 +108,7 @@ static int listen_socket(const struct sockaddr *address, socklen_t len, bool sha
 
 /* One socket per loop on the same port (SO_REUSEPORT); the kernel distributes the connections. */
 static bool listen_all(const struct config *config, bool has_keys, struct loop_thread *threads, int count,
-                       char url[static 64])
+                       char url[static URL_SIZE])
 {
     struct addrinfo *found = resolve(config->listen);
     if (!found)
@@ -145,7 +146,8 @@ static bool listen_all(const struct config *config, bool has_keys, struct loop_t
     }
     char host[INET6_ADDRSTRLEN + 2] = "", port[8] = "";
     getnameinfo(a, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(url, 64, a->sa_family == AF_INET6 ? "http://[%s]:%s" : "http://%s:%s", host, port);
+    snprintf(url, URL_SIZE, a->sa_family == AF_INET6 ? "%s://[%s]:%s" : "%s://%s:%s",
+             tls_is_on() ? "https" : "http", host, port);
     return true;
 }
 
@@ -300,11 +302,19 @@ static void wait_until_ready(int count)
                 return;
 }
 
-/* Blocks until SIGTERM or SIGINT. They are blocked in all threads, so only this call receives them. */
+/* Blocks until SIGTERM or SIGINT, and reloads on SIGHUP. The signals are blocked in all threads, so only this
+ * call receives them. */
 static void wait_for_stop(const sigset_t *set)
 {
+    const struct timespec day = { .tv_sec = DAY_S };
     int which = 0;
-    sigwait(set, &which);
+    while (which != SIGTERM && which != SIGINT) {
+        which = sigtimedwait(set, NULL, &day);
+        if (which == SIGHUP)
+            tls_reload();
+        else if (which < 0 && errno == EAGAIN)
+            tls_check_expiry();
+    }
     log_event(LOG_INFO, "stop", "signal=%s", which == SIGINT ? "INT" : "TERM");
 }
 
@@ -315,6 +325,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* let write() fail with EFBIG instead */
@@ -327,9 +338,9 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
                               : (int)(cores < 1           ? 1
                                       : cores > MAX_LOOPS ? MAX_LOOPS
                                                           : cores);
-    char url[64];
+    char url[URL_SIZE];
     struct db_share share;
-    if (!db_divide(config, count, &share) || !proxies_read(config->trusted_proxies) ||
+    if (!db_divide(config, count, &share) || !tls_open(config) || !proxies_read(config->trusted_proxies) ||
         !listen_all(config, has_keys, threads, count, url))
         return 1;
     if (remote_check_configured(config) && !remote_setup()) {
@@ -365,6 +376,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     }
     backfill_close();
     metrics_close();
+    tls_close();
     if (remote_check_configured(config))
         remote_teardown();
     log_event(LOG_INFO, "stopped", "all requests are finished");

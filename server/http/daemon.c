@@ -10,6 +10,7 @@
 #include "server/http/gate.h"
 #include "server/http/http_internal.h"
 #include "server/http/spool.h"
+#include "server/http/tls.h"
 #include "server/log.h"
 
 enum {
@@ -282,6 +283,10 @@ static void on_daemon_log(void *cls, const char *fmt, va_list args)
     log_event(LOG_DEBUG, "http", "%s", line);
 }
 
+/* TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only. */
+static const char priorities[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:-AES-128-CBC:"
+                                 "-AES-256-CBC:%SERVER_PRECEDENCE";
+
 struct http *daemon_open(struct loop *loop, int fd, const struct http_app *app)
 {
     const struct config *config = loop->config;
@@ -291,14 +296,21 @@ struct http *daemon_open(struct loop *loop, int fd, const struct http_app *app)
     h->loop = loop;
     h->app = app;
     unsigned idle_s = (unsigned)((config->idle_timeout_ms + 999) / 1000);
+    const bool tls = tls_is_on();
+    struct MHD_OptionItem tls_options[] = {
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)priorities },
+        { MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)peer_certificate },
+        { MHD_OPTION_END, 0, NULL },
+    };
     h->mhd = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, h,
-        MHD_OPTION_EXTERNAL_LOGGER, on_daemon_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0), 0, NULL, NULL,
+        on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_daemon_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)(config->max_connections + SPARE_CONNECTIONS),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->max_header_bytes + PARSED_BYTES,
         MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_URI_LOG_CALLBACK, on_target, h,
         MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, peer_notify, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, peer_notify, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
+        tls ? tls_options : tls_options + 2, MHD_OPTION_END);
     if (!h->mhd) {
         free(h);
         return NULL;

@@ -2,6 +2,7 @@
 #include "server/http/gate.h"
 
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@ enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20, SWEEP_US = 500 * 1000 };
 struct gate {
     struct loop *loop;
     int fd;
+    gnutls_session_t session; /* NULL: the connection has no TLS, or its handshake is not finished */
     struct framing framing;
     struct framing_verdict verdict;
     char *held; /* bytes that the daemon has not received; NULL: none */
@@ -172,12 +174,44 @@ static bool is_amid_request(const struct gate *g)
 
 ssize_t __real_recv(int fd, void *to, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *to, size_t size, int flags);
+ssize_t __real_gnutls_record_recv(gnutls_session_t session, void *to, size_t size);
+ssize_t __wrap_gnutls_record_recv(gnutls_session_t session, void *to, size_t size);
+
+/* gnutls_record_recv with the results of recv. */
+static ssize_t receive_record(gnutls_session_t session, char *to, size_t size)
+{
+    ssize_t n;
+    do
+        n = __real_gnutls_record_recv(session, to, size);
+    while (n == GNUTLS_E_INTERRUPTED);
+    if (n >= 0)
+        return n;
+    if (n != GNUTLS_E_AGAIN)
+        log_event(LOG_DEBUG, "tls_receive_failed", "reason=\"%s\"", gnutls_strerror((int)n));
+    errno = n == GNUTLS_E_AGAIN ? EAGAIN : ECONNRESET;
+    return -1;
+}
+
+/* Like recv. *empty: there are no more bytes now. */
+static ssize_t receive_bytes(struct gate *g, char *to, size_t size, bool *empty)
+{
+    if (!g->session) {
+        const ssize_t n = __real_recv(g->fd, to, size, 0);
+        *empty = n < (ssize_t)size;
+        return n;
+    }
+    /* Another record may follow a short one; the daemon knows that, and asks again. */
+    const ssize_t n = receive_record(g->session, to, size);
+    *empty = n < (ssize_t)size && !gnutls_record_check_pending(g->session);
+    return n;
+}
 
 /* Discards what a rejected client still sends, so that it can read the reply instead of a reset. */
 static void drain(struct gate *g)
 {
     char scratch[SCRATCH_BYTES];
-    for (ssize_t n; g->drained < DRAIN_MAX && (n = __real_recv(g->fd, scratch, sizeof scratch, 0)) > 0;)
+    bool empty;
+    for (ssize_t n; g->drained < DRAIN_MAX && (n = receive_bytes(g, scratch, sizeof scratch, &empty)) > 0;)
         g->drained += (size_t)n;
 }
 
@@ -203,14 +237,13 @@ static size_t pass_held(struct gate *g, size_t len, char *to, size_t size)
 }
 
 /* Receives once. Returns the number of bytes in `to`, 0 if none may pass yet, or -1 with errno, which is
- * 0 if the client has closed the connection between two requests. *empty: the socket has no more bytes. */
-static ssize_t receive_once(struct gate *g, char *to, size_t size, int flags, bool *empty)
+ * 0 if the client has closed the connection between two requests. *empty: there are no more bytes now. */
+static ssize_t receive_once(struct gate *g, char *to, size_t size, bool *empty)
 {
     const bool direct = !g->held_len; /* the usual case: nothing is copied */
     const size_t room = direct ? size : SCRATCH_BYTES;
     char *at = direct ? to : make_room(g, room);
-    const ssize_t n = __real_recv(g->fd, at, room, flags);
-    *empty = n < (ssize_t)room;
+    const ssize_t n = receive_bytes(g, at, room, empty);
     if (n == 0 && is_amid_request(g)) {
         errno = ECONNRESET; /* the client has gone, and its request will never be complete */
         return -1;
@@ -225,12 +258,12 @@ static ssize_t receive_once(struct gate *g, char *to, size_t size, int flags, bo
 /* Like recv: the daemon takes fewer bytes than it asked for to mean that the socket is empty, and then waits
  * for the next event. If a client sent half a request and closed the connection before it was read, there is
  * no next event. So after half a request, ask once more. */
-static ssize_t receive(struct gate *g, char *to, size_t size, int flags)
+static ssize_t receive(struct gate *g, char *to, size_t size)
 {
     size_t given = give_held(g, to, size);
     bool empty = false;
     while (given < size && !(empty && !is_amid_request(g)) && g->verdict.err == OK && !g->cut) {
-        const ssize_t n = receive_once(g, to + given, size - given, flags, &empty);
+        const ssize_t n = receive_once(g, to + given, size - given, &empty);
         if (n < 0 && (!given || errno == ECONNRESET))
             return errno ? -1 : 0;
         if (n < 0)
@@ -247,10 +280,28 @@ static ssize_t receive(struct gate *g, char *to, size_t size, int flags)
     return -1;
 }
 
+static struct gate *find_gate(int fd)
+{
+    return fd >= 0 && (size_t)fd < gates_cap ? gates[fd] : NULL;
+}
+
 ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)
 {
-    struct gate *g = fd >= 0 && (size_t)fd < gates_cap ? gates[fd] : NULL;
-    return g ? receive(g, to, size, flags) : __real_recv(fd, to, size, flags);
+    struct gate *g = find_gate(fd);
+    return g ? receive(g, to, size) : __real_recv(fd, to, size, flags);
+}
+
+/* With TLS, the daemon receives with this once the handshake is finished. */
+ssize_t __wrap_gnutls_record_recv(gnutls_session_t session, void *to, size_t size)
+{
+    struct gate *g = find_gate(gnutls_transport_get_int(session));
+    if (!g)
+        return __real_gnutls_record_recv(session, to, size);
+    g->session = session;
+    const ssize_t n = receive(g, to, size);
+    if (n >= 0)
+        return n;
+    return errno == EAGAIN ? GNUTLS_E_AGAIN : GNUTLS_E_PULL_ERROR;
 }
 
 /* ---- clients that have gone ---- */

@@ -1,6 +1,7 @@
 /* The gate of a connection: every byte that libmicrohttpd receives has passed here.
  *
- * The daemon links libmicrohttpd statically and wraps its recv() (see CMakeLists.txt). The gate holds back a
+ * The daemon links libmicrohttpd statically and wraps its recv() and gnutls_record_recv() (see
+ * CMakeLists.txt), so the bytes of a TLS connection pass here when they are decrypted. The gate holds back a
  * head until it is complete and valid. Instead of an invalid head the daemon receives a small request that
  * stands for it, so that the client gets a problem document like for any other error. */
 #ifndef DAYBOOK_SERVER_HTTP_GATE_H

@@ -2,6 +2,7 @@
 #ifndef DAYBOOK_SERVER_HTTP_HTTP_INTERNAL_H
 #define DAYBOOK_SERVER_HTTP_HTTP_INTERNAL_H
 
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 
 #include "server/http/exchange.h"
@@ -38,6 +39,16 @@ void peer_notify(void *cls, struct MHD_Connection *connection, void **socket_con
                  enum MHD_ConnectionNotificationCode what);
 /* Sets the address of the exchange. An error if the connection or the head of the request is rejected. */
 enum err peer_admit(struct exchange *x);
+
+/* Gives the handshake of a connection the current certificate and key. */
+int peer_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+                     gnutls_pcert_st **chain, unsigned *length, gnutls_ocsp_data_st **ocsp,
+                     unsigned *ocsp_length, gnutls_privkey_t *key, unsigned *flags);
+
+/* tls.c: the pair for one connection, which keeps it until it is closed. On any thread. */
+struct tls_pair *tls_take(void);
+void tls_release(struct tls_pair *pair);
+void tls_present(struct tls_pair *pair, gnutls_pcert_st **chain, unsigned *length, gnutls_privkey_t *key);
 
 /* headers.c */
 void headers_read(struct exchange *x);

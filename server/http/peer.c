@@ -12,6 +12,7 @@
 /* A connection, as the daemon's socket context. */
 struct peer {
     struct gate *gate;
+    struct tls_pair *tls; /* what its handshake used; NULL: no TLS, or no handshake yet */
     struct address address;
     struct client *client; /* NULL: a trusted proxy, whose requests count for their clients */
     enum err verdict;      /* OK: its requests are served */
@@ -36,6 +37,7 @@ static void peer_close(struct peer *p)
     gate_close(p->gate);
     clients_remove(p->client);
     clients_disconnect();
+    tls_release(p->tls);
     free(p);
 }
 
@@ -48,6 +50,24 @@ void peer_notify(void *cls, struct MHD_Connection *connection, void **socket_con
     }
     struct peer *p = *socket_context = memory_zero(1, sizeof *p);
     peer_open(cls, connection, p);
+}
+
+/* A handshake may ask more than once, and must get the same pair each time. */
+int peer_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+                     gnutls_pcert_st **chain, unsigned *length, gnutls_ocsp_data_st **ocsp,
+                     unsigned *ocsp_length, gnutls_privkey_t *key, unsigned *flags)
+{
+    (void)info;
+    struct peer *p =
+        MHD_get_connection_info(gnutls_session_get_ptr(session), MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+            ->socket_context;
+    if (!p->tls)
+        p->tls = tls_take();
+    tls_present(p->tls, chain, length, key);
+    *ocsp = NULL;
+    *ocsp_length = 0;
+    *flags = 0; /* the pair remains ours */
+    return 0;
 }
 
 /* A head that the gate has rejected arrives as a request for GATE_REJECTED. */

@@ -54,7 +54,7 @@ export async function startService(databaseUrl, { args = [], env = {}, listen = 
   const listening = new Promise((resolve) => {
     child.stdout.setEncoding('utf8').on('data', (text) => {
       service.stdout += text;
-      const line = service.stdout.match(/^daybook listening on (http:\/\/\S+)$/m);
+      const line = service.stdout.match(/^daybook listening on (https?:\/\/\S+)$/m);
       if (line) resolve(line[1]);
     });
   });

@@ -36,10 +36,12 @@ START_TEST(unset_settings_have_the_defaults_of_the_table)
 {
     ck_assert(read_words(""));
 #define TEXT(name, fallback, help)             ck_assert_str_eq(config.name, fallback);
+#define SECRET(name, help)                     ck_assert_str_eq(config.name, "");
 #define NUMBER(name, fallback, min, max, help) ck_assert_int_eq(config.name, fallback);
 #define FLAG(name, help)                       ck_assert(!config.name);
 #include "server/settings.def"
 #undef TEXT
+#undef SECRET
 #undef NUMBER
 #undef FLAG
 }
