@@ -19,7 +19,8 @@ struct config {
 };
 
 /* Reads the environment, then the arguments. Removes the settings from argv, so that argv[1..] holds the
- * remaining words. Overwrites the memory of secrets in argv, because other users can read command lines. False: one line about the first invalid setting was printed on stderr. */
+ * remaining words. Overwrites the memory of secrets in argv, because other users can read command lines.
+ * False: one line about the first invalid setting was printed on stderr. */
 bool config_read(struct config *c, int *argc, char **argv);
 /* Logs a warning for each secret that other users can or could read. */
 void config_warn(void);
