@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { makeClient } from '../lib/client.mjs';
 import { settled, sleep } from '../lib/faults.mjs';
-import { until } from '../lib/processes.mjs';
+import { until, within } from '../lib/processes.mjs';
 import { randomOf } from '../lib/ticks.mjs';
 import { FAULTS } from './faults.mjs';
 import { verify } from './verify.mjs';
@@ -79,7 +79,7 @@ try {
   const writers = await startWriters(world, unexpected);
   await until(() => writers.every((w) => w.ids.length > 5), 'every writer writes');
   await runFaults(world, writers, usable, begun + Number(values.minutes) * 60_000, recovery).catch((error) => problems.push(error.message));
-  await Promise.race([Promise.all(writers.map((w) => w.stop())), sleep(RECOVER_MS)]);
+  await within(RECOVER_MS, Promise.all(writers.map((w) => w.stop())), 'the last writes').catch((error) => problems.push(error.message));
 
   say('comparing');
   const checked = await verify(world, writers);
