@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "core/base/memory.h"
 #include "server/config.h"
 #include "server/http/gate.h"
 #include "server/http/http_internal.h"
@@ -290,9 +291,7 @@ static const char priorities[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:
 struct http *daemon_open(struct loop *loop, int fd, const struct http_app *app)
 {
     const struct config *config = loop->config;
-    struct http *h = calloc(1, sizeof *h);
-    if (!h)
-        return NULL;
+    struct http *h = memory_zero(1, sizeof *h);
     h->loop = loop;
     h->app = app;
     unsigned idle_s = (unsigned)((config->idle_timeout_ms + 999) / 1000);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/memory.h"
 #include "server/http/http_internal.h"
 #include "server/log.h"
 #include "server/secret.h"
@@ -139,9 +140,7 @@ static bool belong_together(const struct tls_pair *pair)
 /* NULL: the files cannot be used. */
 static struct tls_pair *load(struct reason *why)
 {
-    struct tls_pair *pair = calloc(1, sizeof *pair);
-    if (!pair)
-        abort();
+    struct tls_pair *pair = memory_zero(1, sizeof *pair);
     pair->uses = 1;
     if (load_chain(pair, files->tls_cert, why) && load_key(pair, files->tls_key, why)) {
         if (belong_together(pair))

@@ -34,6 +34,9 @@ static inline void database_open(void)
     strcpy(database_folder, "/tmp/daybook-test-XXXXXX");
     if (!mkdtemp(database_folder) || !embedded_pg_start(database_folder, 0, &database_server))
         exit(EXIT_FAILURE);
+    static char admin[1024]; /* the tests create databases and roles */
+    snprintf(admin, sizeof admin, "%s&user=daybook_admin", database_server);
+    database_server = admin;
 }
 
 /* Call after the tests. */
