@@ -179,6 +179,25 @@ static enum err tx_commit(struct task *t)
     return committed ? OK : ERR_INTERNAL;
 }
 
+/* Waits, so that a client that reads the reply and asks again finds the locks released. */
+static void tx_rollback(struct task *t)
+{
+    const struct problem problem = *t->problem;
+    const bool retry = t->db.retry;
+    struct awaited a = { .conn = t->db.tx };
+    t->db.tx->poisoned = true; /* if this cannot wait, the next lease begins with the rollback */
+    if (task_can_wait(t) != OK)
+        return;
+    a.op = lanes_op_new(t->loop->db);
+    a.op->plain = "ROLLBACK";
+    if (await(t, &a) == OK) {
+        t->db.tx->poisoned = false;
+        PQclear(a.result);
+    }
+    t->db.retry = retry;
+    *t->problem = problem;
+}
+
 static void tx_end(struct task *t)
 {
     struct conn *conn = t->db.tx;
@@ -196,7 +215,7 @@ static enum err tx_once(struct task *t, enum err (*fn)(void *arg), void *arg)
     if (err == OK)
         err = tx_commit(t);
     else
-        t->db.tx->poisoned = true;
+        tx_rollback(t);
     tx_end(t);
     return err;
 }
