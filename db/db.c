@@ -137,6 +137,8 @@ enum err db_send(struct task *t, struct db_request *r, const struct statement *s
         log_event(LOG_ERROR, "slow_without_coroutine", "statement=%s request_id=%s", st->name, t->id);
         return ERR_INTERNAL;
     }
+    if (t->over)
+        return t->over;
     struct op *op = lanes_op_new(t->loop->db);
     op->statement = st;
     op->values = values;
@@ -154,11 +156,45 @@ enum err db_send(struct task *t, struct db_request *r, const struct statement *s
     return explain_lane(t, st->lane, err);
 }
 
+/* A write that nobody waits for, with its own copy of the values. */
+struct posted {
+    struct arena arena;
+};
+
+static void posted_done(struct op *op, PGresult *result, enum err err)
+{
+    struct arena arena = ((struct posted *)op->user)->arena;
+    if (err == OK)
+        PQclear(result);
+    arena_release(&arena);
+}
+
+void db_post(struct task *t, const struct statement *st, const char *const *values)
+{
+    struct arena arena = { 0 };
+    struct op *op = lanes_op_new(t->loop->db);
+    struct posted *p = arena_alloc(&arena, sizeof *p);
+    const char **copies = arena_alloc(&arena, (size_t)(st->param_count + 1) * sizeof *copies);
+    for (int i = 0; i < st->param_count; i++)
+        copies[i] = values[i] ? arena_text(&arena, values[i]) : NULL;
+    op->statement = st;
+    op->values = copies;
+    op->done = posted_done;
+    op->user = p;
+    op->writes = op->alone = true;
+    p->arena = arena;
+    if (lanes_send(t->loop->db, op) == OK)
+        return;
+    lanes_op_free(t->loop->db, op);
+    arena_release(&arena);
+}
+
 /* ---- transactions ---- */
 
 /* Sends without waiting: if it fails, the statements after it fail too. */
 static enum err tx_send(struct task *t, const char *sql)
 {
+    TRY(task_can_wait(t));
     struct op *op = lanes_op_new(t->loop->db);
     op->plain = sql;
     enum err err = conn_send(t->db.tx, op);
@@ -212,6 +248,8 @@ static enum err tx_once(struct task *t, enum err (*fn)(void *arg), void *arg)
     enum err err = tx_send(t, "BEGIN");
     if (err == OK)
         err = fn(arg);
+    if (err == OK)
+        err = task_can_wait(t); /* fn may have passed over that its time was up */
     if (err == OK)
         err = tx_commit(t);
     else

@@ -62,6 +62,10 @@ struct db_request {
 enum err db_send(struct task *t, struct db_request *r, const struct statement *st,
                  const char *const *values) must_check;
 
+/* Runs a statement of the write lane without waiting for it, also when the task is cancelled: for clean-up
+ * that need not succeed. Copies the values. */
+void db_post(struct task *t, const struct statement *st, const char *const *values);
+
 /* ---- transactions ---- */
 
 /* Runs fn(arg) in a transaction: commits when it returns OK, else rolls back. Retries after serialization

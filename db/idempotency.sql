@@ -1,4 +1,4 @@
--- Idempotency keys: the stored response to a request, for 24 hours. The first three statements run in the request's transaction; the others
+-- Idempotency keys: the stored response to a request, for 24 hours. The first three statements run in the request's transaction; the next ones
 -- are for requests that wait for a model and hold no transaction meanwhile.
 
 -- name: idempotency_lock :write :one
@@ -50,3 +50,8 @@ returning status
 
 -- name: idempotency_release :write :none
 delete from idempotency_keys where owner = :owner and key = :key and claim = :claim::uuid
+
+-- PostgreSQL waits for nothing when a transaction that wrote nothing commits. So a transaction that repeats a stored response writes this
+-- record to the log, and its commit waits for the disk and the synchronous standbys, past the commit of the first.
+-- name: replay_durable :write :none :unowned
+select pg_logical_emit_message(true, 'daybook', '')

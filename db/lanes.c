@@ -270,6 +270,7 @@ static void lease_end(struct db *db, struct lease *lease, struct conn *conn, enu
 enum err lanes_acquire(struct task *t, struct conn **conn)
 {
     struct db *db = t->loop->db;
+    TRY(task_can_wait(t));
     if (db->stopping)
         return ERR_SHUTTING_DOWN;
     *conn = db->waiting ? NULL : slow_idle(db);

@@ -6,12 +6,17 @@
 
 enum { TURN_US = 2000 }; /* a task yields after it has run this long in one turn of the loop */
 
-enum err task_can_wait(const struct task *t)
+static enum err check_coroutine(const struct task *t)
 {
     if (coro_self())
         return OK;
     log_event(LOG_ERROR, "wait_outside_coroutine", "request_id=%s", t->id ? t->id : "");
     return ERR_INTERNAL;
+}
+
+enum err task_can_wait(const struct task *t)
+{
+    return t->over ? t->over : check_coroutine(t);
 }
 
 void task_expect(struct task *t, struct task_wait *w)
@@ -22,12 +27,21 @@ void task_expect(struct task *t, struct task_wait *w)
 
 enum err task_wait(struct task *t, struct task_wait *w)
 {
-    TRY(task_can_wait(t));
+    TRY(check_coroutine(t)); /* the operation has started: it must be waited for */
     w->woken = NULL;
+    if (w->elsewhere)
+        t->elsewhere_us -= t->loop->now_us;
     task_expect(t, w);
     t->coro = coro_self();
     (void)coro_wait();
+    if (w->elsewhere)
+        t->elsewhere_us += t->loop->now_us;
     return w->why;
+}
+
+int64_t task_elsewhere_us(const struct task *t)
+{
+    return t->elsewhere_us + (t->wait && t->wait->elsewhere ? t->loop->now_us : 0);
 }
 
 void task_wake(struct task_wait *w, enum err why)
@@ -46,6 +60,8 @@ void task_wake(struct task_wait *w, enum err why)
 bool task_cancel(struct task *t, enum err why, bool even_writes)
 {
     struct task_wait *w = t->wait;
+    if (!t->over)
+        t->over = why;
     if (!w || (w->give_up && !w->give_up(w, &why, even_writes)))
         return false;
     task_wake(w, why);

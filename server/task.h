@@ -21,7 +21,8 @@ struct task_wait {
     bool (*give_up)(struct task_wait *w, enum err *why, bool even_writes);
     /* Called when the wait ends, for tasks without a coroutine. NULL: resumes the coroutine. */
     void (*woken)(struct task_wait *w);
-    enum err why; /* the result of the wait */
+    bool elsewhere; /* another server or the worker works meanwhile, under a time limit of its own */
+    enum err why;   /* the result of the wait */
 };
 
 struct task {
@@ -32,14 +33,16 @@ struct task {
     const char *id;          /* for the log: the request id, or the name of the job */
     struct coro *coro;       /* the suspended coroutine; NULL: running, or none */
     struct task_wait *wait;  /* NULL: not waiting */
+    int64_t elsewhere_us;    /* how long it waited for others so far; minus the clock's time while it does */
+    enum err over;           /* not OK: it was cancelled, for this reason, and starts no further step */
     struct {
         struct conn *tx; /* the connection of its open transaction */
         bool retry;      /* the last statement failed only because of another transaction */
     } db;                /* used by db/ only */
 };
 
-/* OK inside a coroutine; otherwise logs a bug and returns ERR_INTERNAL. Functions that wait check this before
- * they start the operation. */
+/* OK inside a coroutine. The reason once the task is cancelled. Otherwise logs a bug and returns
+ * ERR_INTERNAL. Functions that wait check this before they start the operation. */
 enum err task_can_wait(const struct task *t) must_check;
 
 /* Waits. Returns the argument of task_wake, or the reason of a cancellation (time-out, shutdown). Only in a
@@ -49,8 +52,11 @@ enum err task_wait(struct task *t, struct task_wait *w) must_check;
 void task_expect(struct task *t, struct task_wait *w);
 void task_wake(struct task_wait *w, enum err why);
 
-/* Cancels the wait and wakes the task. Returns false if it is not waiting or cannot be cancelled now (see
- * give_up). */
+/* How long it has waited for other servers and the worker, until now. */
+int64_t task_elsewhere_us(const struct task *t);
+
+/* Cancels the task for good: whatever it waits for now, it starts no further step. Also cancels the wait and
+ * wakes the task. Returns false if it is not waiting or the wait cannot be cancelled now (see give_up). */
 bool task_cancel(struct task *t, enum err why, bool even_writes);
 /* Cancels the wait without waking the task, which is about to be freed. */
 void task_forget(struct task *t);

@@ -192,11 +192,13 @@ static bool enqueue(struct worker *w, struct worker_job *job)
 
 enum err worker_run(struct task *t, struct worker_job *job)
 {
-    if (task_can_wait(t) != OK) {
+    enum err err = task_can_wait(t);
+    if (err != OK) {
         job->release(job);
-        return ERR_INTERNAL;
+        return err;
     }
     job->wait.task = t; /* before the thread can see the job */
+    job->wait.elsewhere = true;
     return enqueue(t->loop->worker, job) ? task_wait(t, &job->wait) : ERR_SHUTTING_DOWN;
 }
 
@@ -247,7 +249,8 @@ enum err worker_enter(struct task *t)
         w->inside++;
         return OK;
     }
-    struct pending e = { .wait.give_up = cancel_pending, .w = w }, **last = &w->pending;
+    struct pending e = { .wait = { .give_up = cancel_pending, .elsewhere = true }, .w = w },
+                   **last = &w->pending;
     while (*last)
         last = &(*last)->next;
     *last = &e;

@@ -110,6 +110,8 @@ static enum err restore_tx(struct call *c, void *arg)
         return problem_set(&c->problem, ERR_NOT_FOUND, "there is no eviction %s", in->eviction_id);
     const int64_t restored = row_int(r, 0, &restored_row.restored, 0),
                   found = row_int(r, 0, &restored_row.found, 0);
+    if (!restored)
+        TRY(query_durable(c)); /* an earlier request has restored them */
     buf_fmt(call_reply_json(c, 200),
             "{\"restored\":%" PRId64 ",\"skipped\":%" PRId64 ",\"remaining\":%" PRId64 "}", restored,
             row_int(r, 0, &restored_row.asked, 0) - found, found - restored);

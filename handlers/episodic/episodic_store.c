@@ -241,6 +241,14 @@ static void note_pending(struct call *c, const struct episode *list, size_t coun
                            strcmp(episodic_status(&list[i]), "pending") == 0;
 }
 
+static bool any_known(const struct episode *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].known)
+            return true;
+    return false;
+}
+
 /* An entry that was neither stored nor found is being stored by another request. The insert has waited for
  * that transaction, so that the entry can be found now. */
 enum err episodic_store(struct call *c, struct arena *arena, struct episode *list, size_t count)
@@ -251,7 +259,7 @@ enum err episodic_store(struct call *c, struct arena *arena, struct episode *lis
     for (int i = 0; i < STORE_TRIES; i++) {
         if (!missing(arena, list, count).count) {
             note_pending(c, list, count);
-            return OK;
+            return any_known(list, count) ? query_durable(c) : OK;
         }
         TRY(store_missing(c, arena, list, count));
         if (missing(arena, list, count).count)

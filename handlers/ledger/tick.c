@@ -9,6 +9,7 @@
 #include "handlers/routes.h"
 #include "server/config.h"
 #include "server/dispatch/idempotency.h"
+#include "server/dispatch/query.h"
 
 enum {
     TRIES_MAX = 16,              /* attempts while other runners store ticks first */
@@ -20,7 +21,10 @@ enum {
 struct progress {
     int64_t applied, replayed;
     bool reflection_due; /* after the last tick */
+    int64_t durable_us;  /* ticks up to this one may be acknowledged again; MATERIALIZE_NO_TICK: none */
 };
+
+#define NOTHING_DONE ((struct progress){ .durable_us = MATERIALIZE_NO_TICK })
 
 /* A tick and the number of its line; 0: it is the whole body. */
 struct entry {
@@ -63,9 +67,21 @@ struct apply {
     size_t done; /* entries stored and answered, even if the next one fails */
 };
 
+/* A tick that was stored before must be as durable as the first time. Ticks of a deployment commit in their
+ * order, so one wait is enough for all up to the last one. */
+static enum err wait_durable(struct apply *a, const struct ledger *l)
+{
+    if (l->session.last_tick_us <= a->progress->durable_us)
+        return OK;
+    TRY(query_durable(l->c));
+    a->progress->durable_us = l->session.last_tick_us;
+    return OK;
+}
+
 static enum err replay_first(struct apply *a, const struct ledger *l)
 {
     struct buf response = { .arena = a->arena };
+    TRY(wait_durable(a, l));
     TRY(ledger_replay(l, a->entries[0].in, &response, &a->progress->reflection_due));
     put_response(a->out, &a->entries[0], &response);
     a->progress->replayed++;
@@ -168,7 +184,7 @@ static enum err post_one(struct call *c, struct tick_in *in, struct buf *out, st
  * Idempotency-Key, and must not store half of it. */
 static enum err post_and_reflect(struct call *c, struct tick_in *in)
 {
-    struct progress progress = { 0 };
+    struct progress progress = NOTHING_DONE;
     struct buf out = { .arena = &c->arena };
     TRY(post_one(c, in, &out, &progress));
     reflect_after(c, in, progress.reflection_due, &out);
@@ -179,7 +195,7 @@ static enum err post_and_reflect(struct call *c, struct tick_in *in)
 static enum err tick_post(struct call *c)
 {
     struct tick_in *in = c->in;
-    struct progress progress = { 0 };
+    struct progress progress = NOTHING_DONE;
     return in->reflect ? post_and_reflect(c, in) : post_one(c, in, call_reply_json(c, 200), &progress);
 }
 
@@ -291,7 +307,7 @@ static enum err check_deployment(struct call *c, const char *id)
 static enum err bulk_post(struct call *c)
 {
     const struct tick_in *in = c->in;
-    struct progress progress = { 0 };
+    struct progress progress = NOTHING_DONE;
     struct batch batch = { 0 };
     enum err failed = OK, sent = OK;
     TRY(check_deployment(c, in->id));

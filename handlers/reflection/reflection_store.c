@@ -48,7 +48,7 @@ enum err reflection_claim(struct call *c, struct reflection *r)
 void reflection_release(struct call *c, struct reflection *r)
 {
     if (r->claim)
-        (void)!query_run(c, &claim_release, r);
+        query_clean_up(c, &claim_release, r);
 }
 
 /* ---- the response ---- */

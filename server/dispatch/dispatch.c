@@ -101,6 +101,7 @@ static void set_limits(struct call *c)
     c->exchange->limits.body_bytes =
         (size_t)(c->route->lines ? config->max_bulk_bytes : config->max_body_bytes);
     c->exchange->limits.work_ms = call_limit_ms(c);
+    c->exchange->limits.own_ms = config->request_timeout_ms;
     c->exchange->limits.bulk = c->route->lines;
     c->exchange->limits.sheds = c->route->role != ROLE_PUBLIC;
 }

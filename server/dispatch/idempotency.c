@@ -59,6 +59,7 @@ static enum err replay(struct call *c, const struct rows *r, const char *hash)
         return ERR_IDEMPOTENCY_CONFLICT;
     if (strcmp(rows_text(r, 0, &stored_reply.status), "0") == 0)
         return ERR_IDEMPOTENCY_IN_PROGRESS;
+    TRY(query_durable(c));
     call_reply_json(c, atoi(rows_text(r, 0, &stored_reply.status)));
     c->reply.content_type = arena_text(&c->arena, rows_text(r, 0, &stored_reply.content_type));
     const char *location = rows_text(r, 0, &stored_reply.location);
@@ -152,7 +153,7 @@ static enum err finish_claim(struct call *c, enum err err)
         err = idempotency_settle(c);
     if (claim->transient ||
         (err != OK && err != ERR_OUTCOME_UNKNOWN)) /* a no-op if settled: no claim is left */
-        (void)!query_run(c, &key_release, claim);
+        query_clean_up(c, &key_release, claim);
     return err;
 }
 

@@ -91,6 +91,21 @@ enum err query_run(struct call *c, const struct query *q, const void *in)
     return err;
 }
 
+void query_clean_up(struct call *c, const struct query *q, const void *in)
+{
+    if (c->task.over)
+        db_post(&c->task, q->statement, param_values(&c->task, c->now, q, in, &c->arena));
+    else
+        (void)!query_run(c, q, in);
+}
+
+QUERY(replay_durable, REPLAY_DURABLE, NULL);
+
+enum err query_durable(struct call *c)
+{
+    return query_run(c, &replay_durable, NULL);
+}
+
 /* ---- replies ---- */
 
 enum err query_missing(struct call *c, const struct query *q, const void *in)

@@ -114,6 +114,14 @@ static bool arrives_fast_enough(const struct exchange *x)
     return x->limits.bulk && bytes * 1000 >= config->min_body_rate * config->request_timeout_ms;
 }
 
+/* What is left of both limits of the work. Statements that each keep their own limit do not add up. */
+static int64_t work_left_us(const struct exchange *x)
+{
+    const int64_t spent = x->loop->now_us - x->timed_us, left = x->limits.work_ms * 1000 - spent,
+                  own_left = x->limits.own_ms * 1000 - (spent - task_elsewhere_us(x->task));
+    return own_left < left ? own_left : left;
+}
+
 static void on_timeout(struct timer *t)
 {
     struct exchange *x = container_of(t, struct exchange, timer);
@@ -124,6 +132,11 @@ static void on_timeout(struct timer *t)
             exchange_cut(x, ERR_BODY_TIMEOUT);
         return;
     }
+    const int64_t left = states[x->state].clock == CLOCK_WORK ? work_left_us(x) : 0;
+    if (left > 0) {
+        loop_timer(x->loop, t, left);
+        return;
+    }
     if (task_cancel(x->task, ERR_REQUEST_TIMEOUT, false))
         return;
     t->fire = on_grace_over;
@@ -132,11 +145,10 @@ static void on_timeout(struct timer *t)
 
 static void start_timer(struct exchange *x)
 {
-    const int64_t ms =
-        states[x->state].clock == CLOCK_WORK ? x->limits.work_ms : x->loop->config->request_timeout_ms;
     x->timed_bytes = x->received_bytes;
+    x->timed_us = x->loop->now_us;
     x->timer.fire = on_timeout;
-    loop_timer(x->loop, &x->timer, ms * 1000);
+    loop_timer(x->loop, &x->timer, x->loop->config->request_timeout_ms * 1000);
 }
 
 void exchange_set_state(struct exchange *x, enum exchange_state state)

@@ -93,6 +93,7 @@ struct exchange {
     struct {
         size_t body_bytes;
         int64_t work_ms; /* time limit of the work */
+        int64_t own_ms;  /* the same without the time that others work: see task_elsewhere_us */
         bool bulk;       /* the body is spooled, and the work starts with the reply */
         bool sheds;      /* rejected under overload */
     } limits;
@@ -102,6 +103,7 @@ struct exchange {
     int64_t serial, start_us;
     size_t received_bytes, sent_bytes;
     size_t timed_bytes; /* received_bytes when the timer of the body started */
+    int64_t timed_us;   /* when the timer of the work started */
 };
 
 /* The application's callbacks. All run on the loop's thread. */

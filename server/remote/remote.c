@@ -61,6 +61,7 @@ static enum err wait_for(struct task *t, struct pending *p,
         r->first->prev = p;
     r->first = p;
     p->wait.give_up = give_up;
+    p->wait.elsewhere = true;
     enum err err = task_wait(t, &p->wait);
     *(p->prev ? &p->prev->next : &r->first) = p->next;
     if (p->next)

@@ -71,6 +71,67 @@ START_TEST(a_wait_can_be_cancelled_but_a_write_only_by_force)
 }
 END_TEST
 
+static int released;
+
+static void release(struct worker_job *job)
+{
+    (void)job;
+    released++;
+}
+
+static enum err never(void *arg)
+{
+    (void)arg;
+    ck_abort();
+}
+
+static void try_all(void *arg)
+{
+    struct remote_answer answer;
+    struct rows *rows = NULL;
+    struct worker_job job = { .release = release };
+    *(bool *)arg = true;
+    ck_assert_int_eq(task_can_wait(&task), ERR_REQUEST_TIMEOUT);
+    ck_assert_int_eq(worker_run(&task, &job), ERR_REQUEST_TIMEOUT);
+    ck_assert_int_eq(worker_enter(&task), ERR_REQUEST_TIMEOUT);
+    ck_assert_int_eq(remote_post(&task, &(struct remote_request){ 0 }, &answer), ERR_REQUEST_TIMEOUT);
+    ck_assert_int_eq(db_values(&task, statements[0], NULL, NULL, &rows), ERR_REQUEST_TIMEOUT);
+    ck_assert_int_eq(db_tx(&task, never, NULL), ERR_REQUEST_TIMEOUT);
+}
+
+/* Also after a write that could not be cancelled has ended well. */
+START_TEST(a_cancelled_task_starts_no_further_step)
+{
+    struct offer o;
+    bool ran = false;
+    start(&o, true);
+    ck_assert(!task_cancel(&task, ERR_REQUEST_TIMEOUT, false));
+    task_wake(&o.wait, OK);
+    ck_assert(o.ended && o.result == OK);
+    coro_start(try_all, &ran);
+    ck_assert(ran);
+    coro_release_spares();
+}
+END_TEST
+
+START_TEST(time_that_others_work_is_counted_apart)
+{
+    struct offer o = { .wait = { .give_up = give_up, .elsewhere = true } };
+    loop.now_us = 1000;
+    coro_start(wait_for, &o);
+    loop.now_us = 1700;
+    ck_assert_int_eq(task_elsewhere_us(&task), 700);
+    task_wake(&o.wait, OK);
+    loop.now_us = 5000;
+    ck_assert_int_eq(task_elsewhere_us(&task), 700);
+    start(&o, false);
+    loop.now_us = 6000;
+    task_wake(&o.wait, OK);
+    ck_assert_int_eq(task_elsewhere_us(&task), 700);
+    coro_release_spares();
+}
+END_TEST
+
 static void on_woken(struct task_wait *w)
 {
     struct offer *o = container_of(w, struct offer, wait);
@@ -91,20 +152,6 @@ START_TEST(work_without_a_coroutine_is_called_back)
     ck_assert_ptr_null(task.wait);
 }
 END_TEST
-
-static int released;
-
-static void release(struct worker_job *job)
-{
-    (void)job;
-    released++;
-}
-
-static enum err never(void *arg)
-{
-    (void)arg;
-    ck_abort();
-}
 
 /* None of them may start the operation it would wait for. */
 START_TEST(waiting_outside_a_coroutine_is_an_error_not_a_crash)
@@ -150,5 +197,6 @@ START_TEST(a_task_that_yields_again_can_be_resumed_again)
 END_TEST
 
 UNIT_MAIN("task", a_task_resumes_with_the_value_it_was_woken_with,
-          a_wait_can_be_cancelled_but_a_write_only_by_force, work_without_a_coroutine_is_called_back,
+          a_wait_can_be_cancelled_but_a_write_only_by_force, a_cancelled_task_starts_no_further_step,
+          time_that_others_work_is_counted_apart, work_without_a_coroutine_is_called_back,
           waiting_outside_a_coroutine_is_an_error_not_a_crash, a_task_that_yields_again_can_be_resumed_again)
