@@ -8,6 +8,8 @@
 
 #include "commit.gen.h"
 #include "core/base/memory.h"
+#include "core/reflect/cadence.h"
+#include "core/reflect/reflect_note.h"
 #include "db/db.h"
 #include "server/dispatch/route.h"
 #include "server/embed_worker.h"
@@ -21,8 +23,14 @@
 /* Written by one loop, read by all. Relaxed atomics make counting as cheap as an addition. */
 typedef _Atomic int64_t counter;
 
-static const int statuses[] = { 200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409,
-                                413, 415, 422, 429, 431, 499, 500, 502, 503, 504, 507 };
+/* Those of the routes, and that of each error; a request counts for the first that equals its status. 499:
+ * the client has gone. */
+static const int statuses[] = {
+    200, 201, 204, 304, 499,
+#define X(name, status, title) status,
+#include "server/errors.def"
+#undef X
+};
 enum { STATUSES = sizeof statuses / sizeof *statuses };
 
 static const int64_t bounds_us[] = { 250,   500,   1000,   2500,   5000,    10000,
@@ -46,23 +54,19 @@ struct remote_metrics {
     counter sum_us, tries;
 };
 
-/* Outcomes of reflections. */
+/* Reflections by outcome; each outcome has its reasons. */
+static const char *const no_reason[] = { "", NULL };
+static const char *const model_reasons[] = { "model_failed", "model_timeout", NULL };
 static const struct {
-    const char *outcome, *reason;
+    const char *outcome;
+    const char *const *reasons;
 } reflections[] = {
-    { "ran", "" },
-    { "skipped", "cadence_off" },
-    { "skipped", "not_due" },
-    { "skipped", "no_trades" },
-    { "rejected", "empty" },
-    { "rejected", "too_long" },
-    { "rejected", "quotes_avoid_rule" },
-    { "rejected", "missing_slot" },
-    { "rejected", "too_many_bullets" },
-    { "model_failed", "model_failed" },
-    { "model_failed", "model_timeout" },
+    { "ran", no_reason },
+    { "skipped", cadence_reasons },
+    { "rejected", note_verdict_names + 1 }, /* without "good" */
+    { "model_failed", model_reasons },
 };
-enum { REFLECTIONS = sizeof reflections / sizeof *reflections };
+enum { REFLECTIONS = sizeof reflections / sizeof *reflections, REASONS_MAX = 8 };
 
 struct gauges {
     counter ready[LANES], in_flight[LANES], waiting, reconnects, lost, requests;
@@ -75,7 +79,7 @@ struct metrics {
     struct gauges gauges;
     struct remote_metrics remotes[METRICS_REMOTES];
     counter tokens_in, tokens_out, circuit_open;
-    counter reflections[REFLECTIONS];
+    counter reflections[REFLECTIONS][REASONS_MAX];
     counter backfill[BACKFILLS];
     counter keys_rejected[METRICS_KEYS], key_lookups;
     struct route_metrics routes[]; /* one per route, and one for "no route" */
@@ -120,8 +124,10 @@ void metrics_request(struct metrics *m, int route, int status, int64_t us)
 {
     struct route_metrics *r = &m->routes[route];
     for (int i = 0; i < STATUSES; i++)
-        if (statuses[i] == status)
+        if (statuses[i] == status) {
             add(&r->by_status[i], 1);
+            break;
+        }
     int b = 0;
     while (b < BOUNDS && us > bounds_us[b])
         b++;
@@ -175,10 +181,10 @@ void metrics_key_lookup(struct metrics *m)
 
 void metrics_reflection(struct metrics *m, const char *outcome, const char *reason)
 {
-    for (int i = 0; i < REFLECTIONS; i++)
-        if (strcmp(reflections[i].outcome, outcome) == 0 &&
-            strcmp(reflections[i].reason, reason ? reason : "") == 0)
-            add(&m->reflections[i], 1);
+    for (int o = 0; o < REFLECTIONS; o++)
+        for (int i = 0; strcmp(reflections[o].outcome, outcome) == 0 && reflections[o].reasons[i]; i++)
+            if (strcmp(reflections[o].reasons[i], reason ? reason : "") == 0)
+                add(&m->reflections[o][i], 1);
 }
 
 void metrics_observe(struct metrics *m)
@@ -311,10 +317,12 @@ static void remotes(struct buf *out)
 static void reflections_page(struct buf *out)
 {
     family(out, "daybook_reflections_total", "counter", "Reflections by outcome and reason.");
-    for (int i = 0; i < REFLECTIONS; i++)
-        buf_fmt(out, "daybook_reflections_total{outcome=\"%s\",reason=\"%s\"} %lld\n", reflections[i].outcome,
-                reflections[i].reason,
-                (long long)sum(offsetof(struct metrics, reflections) + (size_t)i * sizeof(counter)));
+    for (int o = 0; o < REFLECTIONS; o++)
+        for (int i = 0; reflections[o].reasons[i]; i++)
+            buf_fmt(out, "daybook_reflections_total{outcome=\"%s\",reason=\"%s\"} %lld\n",
+                    reflections[o].outcome, reflections[o].reasons[i],
+                    (long long)sum(offsetof(struct metrics, reflections) +
+                                   (size_t)(o * REASONS_MAX + i) * sizeof(counter)));
 }
 
 /* Values without a route label. */

@@ -12,6 +12,12 @@ const char *const cadence_names[CADENCES + 1] = {
     [CADENCE_DAILY] = "daily",
 };
 
+const char *const cadence_reasons[SKIP_REASONS + 1] = {
+    [SKIP_CADENCE_OFF] = "cadence_off",
+    [SKIP_NOT_DUE] = "not_due",
+    [SKIP_NO_TRADES] = "no_trades",
+};
+
 static const struct cadence_skip due = { NULL, NULL };
 
 enum cadence cadence_find(const char *name)
@@ -27,22 +33,24 @@ enum cadence cadence_in_force(const char *name, bool memory_enabled)
     return memory_enabled ? cadence_find(name) : CADENCE_OFF;
 }
 
+static struct cadence_skip skip(enum cadence_reason reason, const char *detail)
+{
+    return (struct cadence_skip){ cadence_reasons[reason], detail };
+}
+
 static struct cadence_skip decide_off(struct arena *arena, const struct cadence_state *s)
 {
     (void)arena, (void)s;
-    return (struct cadence_skip){
-        "cadence_off", "the cadence is off, or the memory of the version is: only force reflects"
-    };
+    return skip(SKIP_CADENCE_OFF, "the cadence is off, or the memory of the version is: only force reflects");
 }
 
 static struct cadence_skip decide_trades(struct arena *arena, const struct cadence_state *s)
 {
     if (s->closed / s->every_n_trades > s->closed_before / s->every_n_trades)
         return due;
-    return (struct cadence_skip){
-        "not_due", arena_fmt(arena, "%" PRId64 " of %" PRId64 " trades were closed since the last note",
-                             s->closed, s->every_n_trades)
-    };
+    return skip(SKIP_NOT_DUE,
+                arena_fmt(arena, "%" PRId64 " of %" PRId64 " trades were closed since the last note",
+                          s->closed, s->every_n_trades));
 }
 
 static const char *retry_detail(struct arena *arena, int64_t failed_us)
@@ -56,11 +64,11 @@ static const char *retry_detail(struct arena *arena, int64_t failed_us)
 static struct cadence_skip decide_day(struct arena *arena, const struct cadence_state *s)
 {
     if (s->has_note && time_text_day(s->note_us) == time_text_day(s->now_us))
-        return (struct cadence_skip){ "not_due", "there is a note of this day (UTC) already" };
+        return skip(SKIP_NOT_DUE, "there is a note of this day (UTC) already");
     if (s->closed == 0)
-        return (struct cadence_skip){ "not_due", "no trade was closed since the last note" };
+        return skip(SKIP_NOT_DUE, "no trade was closed since the last note");
     if (s->has_failed && s->now_us - s->failed_us < CADENCE_RETRY_US)
-        return (struct cadence_skip){ "not_due", retry_detail(arena, s->failed_us) };
+        return skip(SKIP_NOT_DUE, retry_detail(arena, s->failed_us));
     return due;
 }
 
@@ -77,7 +85,8 @@ struct cadence_skip cadence_decide(struct arena *arena, const struct cadence_sta
 struct cadence_skip cadence_decide_request(struct arena *arena, const struct cadence_state *s,
                                            bool any_closed, bool forced)
 {
-    const struct cadence_skip skip = forced ? due : cadence_decide(arena, s);
     const bool is_off = !forced && s->cadence == CADENCE_OFF;
-    return any_closed || is_off ? skip : (struct cadence_skip){ "no_trades", "no trade was closed yet" };
+    if (!any_closed && !is_off)
+        return skip(SKIP_NO_TRADES, "no trade was closed yet");
+    return forced ? due : cadence_decide(arena, s);
 }

@@ -23,9 +23,12 @@ struct cadence_state {
     int64_t failed_us; /* the last failed attempt */
 };
 
+enum cadence_reason { SKIP_CADENCE_OFF, SKIP_NOT_DUE, SKIP_NO_TRADES, SKIP_REASONS };
+extern const char *const cadence_reasons[SKIP_REASONS + 1]; /* NULL-terminated */
+
 /* Why a reflection is skipped. Both members are NULL when it is due. */
 struct cadence_skip {
-    const char *reason; /* "cadence_off", "not_due" or "no_trades" */
+    const char *reason; /* one of cadence_reasons */
     const char *detail;
 };
 

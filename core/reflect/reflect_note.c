@@ -13,8 +13,9 @@ enum {
     CUT_CHARS = 200,  /* at least kept of the only bullet of a slot: five of these always fit */
 };
 
-const char *const note_verdict_names[] = { "good",         "empty",           "too_long", "quotes_avoid_rule",
-                                           "missing_slot", "too_many_bullets" };
+const char *const note_verdict_names[] = {
+    "good", "empty", "too_long", "quotes_avoid_rule", "missing_slot", "too_many_bullets", NULL
+};
 
 static size_t chars(const char *text)
 {

@@ -18,7 +18,7 @@ enum note_verdict {
     NOTE_MISSING_SLOT,
     NOTE_TOO_MANY_BULLETS,
 };
-extern const char *const note_verdict_names[]; /* "good", "empty", "too_long", "quotes_avoid_rule" … */
+extern const char *const note_verdict_names[]; /* "good", "empty", "too_long" …; NULL-terminated */
 
 struct note_checked {
     enum note_verdict verdict;

@@ -83,7 +83,7 @@ bool llm_configured(const struct loop *l)
 
 static const char *tries_text(struct task *t, int tries)
 {
-    return tries == 1 ? "" : arena_fmt(t->arena, ", %d tries_text", tries);
+    return tries == 1 ? "" : arena_fmt(t->arena, ", after %d tries", tries);
 }
 
 static enum err no_answer(struct task *t, const struct remote_answer *r, int tries)
@@ -162,7 +162,8 @@ static enum err ask(struct task *t, const struct llm *m, const struct llm_questi
     return read_answer(t, m, &r, *tries, answer);
 }
 
-static void account(struct task *t, const struct llm *m, enum err err, int tries, int64_t us,
+/* `asked`: the model that the question names. */
+static void account(struct task *t, const char *asked, enum err err, int tries, int64_t us,
                     const struct llm_answer *answer)
 {
     static const struct {
@@ -180,8 +181,8 @@ static void account(struct task *t, const struct llm *m, enum err err, int tries
         metrics_tokens(t->loop->metrics, answer->tokens_in, answer->tokens_out);
     else if (outcome != OUTCOME_GIVEN_UP)
         log_event(LOG_WARN, problem_code(err),
-                  "host=%s model=\"%s\" tries=%d ms=%lld request_id=%s why=\"%s\"", m->host, m->name, tries,
-                  (long long)us / 1000, t->id, t->problem->detail);
+                  "host=%s model=\"%s\" tries=%d ms=%lld request_id=%s why=\"%s\"", t->loop->llm->host, asked,
+                  tries, (long long)us / 1000, t->id, t->problem->detail);
 }
 
 enum err llm_ask(struct task *t, const struct llm_question *question, struct llm_answer *answer)
@@ -198,6 +199,6 @@ enum err llm_ask(struct task *t, const struct llm_question *question, struct llm
         q.max_tokens = limit;
     int tries = 0;
     enum err err = ask(t, m, &q, answer, &tries);
-    account(t, m, err, tries, loop_clock_us() - started_us, answer);
+    account(t, q.model, err, tries, loop_clock_us() - started_us, answer);
     return err;
 }

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { test } from 'node:test';
+import { makeClient } from '../lib/client.mjs';
 import { newLesson } from '../lib/lessons.mjs';
+import { metricsOf } from '../lib/metrics.mjs';
 import { createKey } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -42,6 +44,15 @@ for (const host of ['example.com', 'example.com:8080', 'localhost.example.com', 
       assert.equal(json.code, 'misdirected_request');
       assert.match(json.detail, /--allowed-hosts/);
     });
+
+test('requests with a foreign host are counted', async () => {
+  const api = makeClient(s.service.base);
+  const sample = 'daybook_requests_total{method="GET",route="/v1/lessons",status="421"}';
+  const before = (await metricsOf(api)).get(sample) ?? 0;
+  await ask(s.service.base, 'GET', '/v1/lessons', { host: 'example.com' });
+  assert.equal((await metricsOf(api)).get(sample), before + 1);
+  api.close();
+});
 
 test('the authority of an absolute target is checked as well', async () => {
   const { status } = await new Promise((resolve, reject) => {

@@ -59,6 +59,12 @@ test('a failure is logged with its reason, without the key or the prompt', async
   assert.ok(!s.service.log.includes(models.model.requests[0].body.messages[0].content));
 });
 
+test('a failure after retries says how many requests were sent', async () => {
+  models.model.reset();
+  models.model.next(status(429, { retryAfter: 0 }), status(529), status(403, { type: 'permission_error' }));
+  assert.equal((await step(s.api, { status: 502 })).json.detail, 'it answered 403 permission_error, after 3 tries');
+});
+
 test('the key appears only in the request, and the system prompt is marked for caching', async () => {
   models.model.reset();
   models.model.always(say(GOOD));
