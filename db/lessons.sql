@@ -69,11 +69,10 @@ order by at desc, id desc
 limit :limit::int + 1
 
 -- name: lesson_history :read :list
-select status, known_from as at, status_reason as reason, validation, superseded_by, version as _cursor_1,
-    id as _cursor_2
+select status, known_from as at, status_reason as reason, validation, superseded_by, version as _cursor_1
 from lessons
 where owner = :owner and id = :id::uuid and known_from <= :as_of::timestamptz
-  and version > coalesce(:cursor_1::int, 0) and (:cursor_2::uuid is null or id = :cursor_2::uuid)
+  and version > coalesce(:cursor_1::int, 0)
 order by version
 limit :limit::int + 1
 

@@ -80,8 +80,8 @@ size_t rows_bytes(const struct rows *r, int row, const struct column *column)
 
 void rows_cursor(const struct rows *r, int row, struct arena *arena, struct cursor_values *values)
 {
-    values->count = 2;
-    for (int i = 0; i < 2; i++)
+    values->count = r->map->cursor[1] < 0 ? 1 : 2;
+    for (int i = 0; i < values->count; i++)
         values->value[i] = arena_text(arena, text_at(r, row, position(r, r->map->cursor[i])));
 }
 

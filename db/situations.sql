@@ -99,10 +99,10 @@ select count(*) as missing from situations s where s.owner = :owner and (s.model
 
 -- Pages by primary key, so that a request does not retry a situation that failed.
 -- name: situations_missing :slow :list
-select s.trade_id as id, s.summary, s.trade_id as _cursor_1, s.trade_id as _cursor_2
+select s.trade_id as id, s.summary, s.trade_id as _cursor_1
 from situations s
 where s.owner = :owner and (s.model, s.dim) is distinct from (:model, :dim::int)
-  and s.trade_id < coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+  and s.trade_id < coalesce(:cursor_1::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 order by s.trade_id desc
 limit :limit::int
 

@@ -77,8 +77,7 @@ limit :limit::int + 1
 
 -- created_at is that of the oldest known version.
 -- name: skill_list :read :list
-select s.skill_id, v.versions, n.version as latest_version, v.created_at, s.skill_id as _cursor_1,
-    '' as _cursor_2
+select s.skill_id, v.versions, n.version as latest_version, v.created_at, s.skill_id as _cursor_1
 from skills s
 cross join lateral (select version
                     from {all_versions} x

@@ -28,7 +28,7 @@ limit :limit::int + 1
 
 -- A deployment has at most one tick at an instant, so the instant alone is the cursor.
 -- name: decision_snapshot_list_of_deployment :slow :list
-select {columns}, tick_at as _cursor_1, id as _cursor_2
+select {columns}, tick_at as _cursor_1
 from decision_snapshots
 where owner = :owner and deployment_id = :deployment_id::uuid and {filter}
   and tick_at < coalesce(:cursor_1::timestamptz, 'infinity')

@@ -87,27 +87,29 @@ static const char *check_columns(const struct query *q, const struct described *
     return NULL;
 }
 
-static bool takes_cursor(const struct query *q)
+static const char *const cursor_params[CURSOR_VALUES] = { "cursor_1", "cursor_2" };
+
+static bool takes(const struct query *q, const char *param)
 {
     for (int i = 0; i < q->statement->param_count; i++)
-        if (strcmp(q->statement->params[i], "cursor_1") == 0)
+        if (strcmp(q->statement->params[i], param) == 0)
             return true;
     return false;
 }
 
-/* A paged list needs a limit and the columns of its cursor. */
+/* A paged list needs a limit and the columns of its cursor: one, or two if its sort key has two parts. */
 static const char *check_page(const struct query *q, struct arena *arena)
 {
-    if (q->statement->shape != SHAPE_LIST || !takes_cursor(q))
+    if (q->statement->shape != SHAPE_LIST || !takes(q, cursor_params[0]))
         return NULL;
     const struct field *limit = field_find(q->fields, "limit");
     if (!limit || limit->kind != KIND_INT)
         return arena_fmt(arena, "%s: the field table of %s has a cursor but no limit", where(q, arena),
                          q->statement->name);
-    for (int i = 0; i < 2; i++)
-        if (q->plan->map.cursor[i] < 0)
-            return arena_fmt(arena, "%s: %s takes a cursor but has no column _cursor_%d", where(q, arena),
-                             q->statement->name, i + 1);
+    for (int i = 0; i < CURSOR_VALUES; i++)
+        if (takes(q, cursor_params[i]) != (q->plan->map.cursor[i] >= 0))
+            return arena_fmt(arena, "%s: %s needs both :cursor_%d and the column _cursor_%d, or neither",
+                             where(q, arena), q->statement->name, i + 1, i + 1);
     q->plan->limit = limit;
     q->plan->cursor = field_find(q->fields, "cursor"); /* check_params has found its parts */
     return NULL;
@@ -155,7 +157,8 @@ const char *query_check_route(const struct route *r, struct arena *arena)
     if (r->query && r->method != POST && r->query->statement->shape == SHAPE_ONE && !r->query->missing)
         return arena_fmt(arena, "%s %s: query %s (%s) must say what is missing when there is no row", method,
                          r->path, r->query->name, where(r->query, arena));
-    if (r->query && !r->render && r->query->statement->shape == SHAPE_LIST && !takes_cursor(r->query))
+    if (r->query && !r->render && r->query->statement->shape == SHAPE_LIST &&
+        !takes(r->query, cursor_params[0]))
         return arena_fmt(arena,
                          "%s %s: query %s (%s) is a list without a cursor, so the route must render it",
                          method, r->path, r->query->name, where(r->query, arena));

@@ -39,7 +39,7 @@ static void teardown(void)
 }
 
 struct in {
-    const char *id, *as_of;
+    const char *id, *skill_id, *as_of;
     struct cursor_values cursor;
     int64_t limit;
 };
@@ -47,6 +47,8 @@ struct in {
 static const struct field get_fields[] = { FIELD_ID(struct in), FIELD_AS_OF(struct in), END_FIELDS };
 static const struct field page_fields[] = { FIELD_ID(struct in), FIELD_AS_OF(struct in),
                                             FIELD_PAGE(struct in), END_FIELDS };
+static const struct field versions_fields[] = { FIELD(FROM_PATH, KIND_LINE, struct in, skill_id),
+                                                FIELD_AS_OF(struct in), FIELD_PAGE(struct in), END_FIELDS };
 static const struct field unlimited_fields[] = { FIELD_ID(struct in), FIELD_AS_OF(struct in),
                                                  FIELD(FROM_QUERY, KIND_CURSOR, struct in, cursor),
                                                  FIELD(FROM_QUERY, KIND_LINE, struct in, limit), END_FIELDS };
@@ -109,6 +111,22 @@ START_TEST(a_list_with_a_cursor_needs_cursor_columns)
     const char *why = query_check(&page, without, &arena);
     ck_assert_ptr_nonnull(why);
     ck_assert_ptr_nonnull(strstr(why, "_cursor_1"));
+}
+END_TEST
+
+START_TEST(each_part_of_a_cursor_needs_its_parameter_and_its_column)
+{
+    TRIED(page, SKILL_VERSION_LIST, versions_fields);
+    ck_assert_ptr_null(query_check(&page, described, &arena));
+    struct described *without = arena_alloc(&arena, (size_t)statements_count * sizeof *without);
+    memcpy(without, described, (size_t)statements_count * sizeof *without);
+    struct described *list = &without[SKILL_VERSION_LIST.index];
+    while (strcmp(list->names[list->count - 1], "_cursor_2") != 0)
+        list->count--;
+    list->count--;
+    const char *why = query_check(&page, without, &arena);
+    ck_assert_ptr_nonnull(why);
+    ck_assert_ptr_nonnull(strstr(why, ":cursor_2"));
 }
 END_TEST
 
@@ -218,6 +236,7 @@ int main(void)
         &an_unknown_parameter_is_rejected,
         &an_unknown_column_is_rejected,
         &a_list_with_a_cursor_needs_cursor_columns,
+        &each_part_of_a_cursor_needs_its_parameter_and_its_column,
         &a_list_with_a_cursor_needs_a_number_as_its_limit,
         &the_text_of_a_404_names_fields_of_its_table,
         &a_column_missing_from_new_rows_of_a_tick_stops_the_start,

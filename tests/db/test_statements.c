@@ -38,6 +38,7 @@ enum {
     TEXT = 25,
     TIMESTAMPTZ = 1184,
     NUMERIC = 1700,
+    UUID = 2950,
     JSONB = 3802
 };
 
@@ -90,6 +91,7 @@ static const struct given {
     { "cursor_1", NUMERIC, NULL, NULL },
     { "cursor_1", INT4, "0", NULL },
     { "cursor_1", TEXT, "", NULL },
+    { "cursor_1", UUID, NULL, NULL },
     { "cursor_2", 0, NULL, NULL },
     { "limit", 0, "200", "1" },
     { "skill_id", 0, "skill-1", "skill-9" },
