@@ -7,7 +7,7 @@ create table labels (
     known_until timestamptz not null default 'infinity',
     caption     text        not null check (char_length(caption) between 1 and 200),
     primary key (owner, label, known_from),
-    check (known_from < known_until)
+    check (known_from <= known_until)
 );
 create unique index labels_current on labels (owner, label) where known_until = 'infinity';
 comment on table labels is 'Every version of every label; the current one has known_until = infinity';

@@ -18,6 +18,25 @@ test('a change dated before the last one is rejected', async () => {
   assert.equal((await put('Late', 2, 409)).json.code, 'time_order');
 });
 
+test('the same PUT twice stores one version', async () => {
+  const history = async () => (await s.api.get('/v1/labels/desk/history', { status: 200 })).text;
+  const before = await history();
+  assert.deepEqual((await put('Rates', 3)).json, { label: 'desk', caption: 'Rates', known_from: at(3) });
+  const later = await s.api('PUT', '/v1/labels/desk', { body: { caption: 'Rates' }, status: 200 });
+  assert.equal(later.json.known_from, at(3));
+  assert.equal(await history(), before);
+});
+
+test('another text at the same instant is rejected', async () => {
+  assert.equal((await put('Other', 3, 409)).json.code, 'time_order');
+});
+
+test('a label can be deleted at the instant of its PUT', async () => {
+  await s.api('PUT', '/v1/labels/brief', { body: { caption: 'Gone', at: at(1) }, status: 200 });
+  await s.api('DELETE', `/v1/labels/brief?at=${at(1)}`, { status: 204 });
+  await s.api.get(`/v1/labels/brief?as_of=${at(1)}`, { status: 404 });
+});
+
 test('a deleted label is gone from that instant on, and stays in the history', async () => {
   await s.api('DELETE', `/v1/labels/desk?at=${at(5)}`, { status: 204 });
   const missing = await s.api.get('/v1/labels/desk', { status: 404 });
