@@ -1,4 +1,5 @@
-/* One event loop: the file descriptors and timers of one thread. Loops share nothing. */
+/* One event loop: the file descriptors and timers of one thread. Loops share four things: the connection
+ * counts (http/clients.c), the limit of all spools (http/spool.c), the backfill job and the metrics list. */
 #ifndef DAYBOOK_SERVER_LOOP_H
 #define DAYBOOK_SERVER_LOOP_H
 

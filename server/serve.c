@@ -47,7 +47,7 @@ enum { BACKLOG = 1024, MAX_LOOPS = 64, READY_LIMIT_S = 5, DAY_S = 86400, URL_SIZ
 struct loop_thread {
     struct loop loop;
     pthread_t thread;
-    struct watch stop; /* an eventfd: the only signal that another thread sends to a loop */
+    struct watch stop; /* an eventfd: another thread stops the loop */
     bool stopping;
     int listen_fd;
     const char *database_url;

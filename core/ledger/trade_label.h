@@ -23,8 +23,8 @@ struct trade_intent {
  * The exit reason is the first that applies:
  *   1. an action drives the change and ends positions, or the change is a flip and the action begins the new
  *      position: the reason of the action, or else its kind, so that every exit has a reason;
- *   2. the engine's kind is flatten or external_flatten, or the kind of an action is that names this symbol
- * or none and that the engine did not reject: "external_flatten";
+ *   2. the engine's kind is flatten or external_flatten, or that is the kind of an action which names this
+ *      symbol or none and was not rejected: "external_flatten";
  *   3. "liquidated": the position is gone, and not by an action of the agent. */
 const char *trade_label_exit(const struct trade_intent *intent, const char *symbol, bool flip);
 

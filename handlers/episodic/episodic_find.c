@@ -3,8 +3,7 @@
  *
  *   1. episodic_lexemes       with a query text: how rare each of its words is
  *   2. episodic_vector_count  with a vector and no filter: whether there are too many vectors for step 3
- *   3. episodic_exact         unless there are: compares all vectors that pass the filter, if not too many
- * pass
+ *   3. episodic_exact         unless there are: compares all vectors that pass the filter, unless too many do
  *   4. episodic_nearest_*     if too many: asks the vector index, which returns an approximation
  *   5. episodic_exact         if the index returned too few: compares all, however many
  *   6. episodic_other_dim     if nothing could be compared with the caller's vector: whether it has the wrong

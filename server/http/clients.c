@@ -1,4 +1,4 @@
-/* Counts open connections, in total and per client address. */
+/* Counts open connections, in total and per client address, over all loops. */
 #include "server/http/clients.h"
 
 #include <pthread.h>

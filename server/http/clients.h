@@ -1,5 +1,4 @@
-/* Counts open connections, in total and per client address. Beside this, loops share
- * only what limits keys (server/dispatch/key_bucket.h, failed_keys.h). */
+/* Counts open connections, in total and per client address, over all loops. */
 #ifndef DAYBOOK_SERVER_HTTP_CLIENTS_H
 #define DAYBOOK_SERVER_HTTP_CLIENTS_H
 
@@ -8,7 +7,7 @@
 
 struct client;
 
-/* Counts a new connection. False: there are more than `max`. It is counted all the same. */
+/* Counts a new connection. False: there are more than `max`; it is still counted. */
 bool clients_connect(long long max);
 void clients_disconnect(void);
 long long clients_connected(void);

@@ -37,10 +37,9 @@ enum spool_result {
     SPOOL_FAILED, /* the file cannot be read */
 };
 
-/* Does a bounded amount of work towards the next line, so that it fits in a turn of the loop. Lines end with
- * \n,
- * \r\n or the end of the body. Blank lines are counted but skipped. The line is NUL-terminated and valid
- * until the next call; it is NULL unless the result is SPOOL_LINE. */
+/* Does a bounded amount of work towards the next line, so that it fits in a turn of the loop. A line ends
+ * with LF, CR LF or the end of the body. Blank lines are counted but skipped. The line is NUL-terminated and
+ * valid until the next call; it is NULL unless the result is SPOOL_LINE. */
 enum spool_result spool_step(struct spool *s, size_t max, char **line, size_t *len);
 
 #endif
