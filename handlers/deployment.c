@@ -1,7 +1,6 @@
 /* Deployments: running versions of skills, in live, paper or sim mode. */
 #include "handlers/kit/fields.h"
 #include "handlers/kit/reply.h"
-#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 

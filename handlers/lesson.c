@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "core/lessons/similar.h"
+#include "handlers/kit/export.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/pages.h"
 #include "handlers/kit/reply.h"
-#include "handlers/kit/row.h"
 #include "handlers/lesson.h"
 #include "handlers/routes.h"
 
@@ -358,33 +357,20 @@ static void put_markdown(struct buf *out, const struct rows *r, int row)
     lesson_markdown(out, &text);
 }
 
-static void put_jsonl(struct buf *out, const struct rows *r, int row)
+static void put_title(struct buf *out, const struct rows *r)
 {
-    rows_json(out, r, row);
-    buf_char(out, '\n');
+    (void)r;
+    buf_text(out, "# Lessons\n\n");
 }
 
-static enum err export_page(struct call *c, struct pages *p, const struct rows *r, int count,
-                            struct arena *step)
-{
-    const struct lesson_in *in = c->in;
-    const bool md = strcmp(in->format, "md") == 0;
-    struct buf out = { .arena = step };
-    if (!p->started)
-        TRY(call_stream_begin(c, md ? "text/markdown; charset=utf-8" : "application/x-ndjson"));
-    if (!p->started && md)
-        buf_text(&out, "# Lessons\n\n");
-    for (int row = 0; row < count; row++)
-        (md ? put_markdown : put_jsonl)(&out, r, row);
-    p->bytes = (int64_t)out.len;
-    return call_stream_write(c, out.data, out.len);
-}
+static const struct export_format markdown = { "md", "text/markdown; charset=utf-8", put_title,
+                                               put_markdown };
 
 static enum err export_lessons(struct call *c)
 {
     struct lesson_in *in = c->in;
-    struct pages p = { PAGES_OF(&lesson_export, in), .streams = true, .take = export_page };
-    return pages_walk(c, &p, 100);
+    struct pages p = { PAGES_OF(&lesson_export, in) };
+    return export_run(c, &p, strcmp(in->format, markdown.name) == 0 ? &markdown : &export_jsonl, 100);
 }
 
 /* Appends a conflict, which has a reason, or a duplicate, which has none. */

@@ -1,7 +1,6 @@
 /* Skills and their versions: the instructions of an agent, and how much of its track record it sees. */
 #include "handlers/kit/fields.h"
 #include "handlers/kit/reply.h"
-#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 

@@ -2,7 +2,7 @@
  *
  * The job serves owners in turn, a few batches each, so that a large upload does not block other owners. It
  * holds no connection while it embeds. Before each batch it yields to requests, at most MAX_YIELDS times. A
- * failure is retried after a delay that doubles. A text that the embedder rejects is skipped for REFUSED_US
+ * failure is retried after a delay that doubles. A text that the embedder rejects is skipped for REJECTED_US
  * and blocks nothing else. */
 #include "server/backfill.h"
 
@@ -17,7 +17,6 @@
 
 #include "core/base/hash.h"
 #include "core/base/memory.h"
-#include "core/base/vector.h"
 #include "server/config.h"
 #include "server/coro.h"
 #include "server/dispatch/query.h"
@@ -27,18 +26,18 @@
 #include "server/metrics.h"
 
 enum {
-    BATCH = 16,         /* texts that are embedded and stored at once */
-    BATCHES = 4,        /* per owner and turn */
-    MAX_YIELDS = 100,   /* pauses of YIELD_US before a batch while requests arrive */
-    MAX_REFUSED = 1024, /* rejected texts that are remembered */
-    MAX_ASKED = 64,     /* queued requests of recalls; beyond that, the next recall asks again */
+    BATCH = 16,          /* texts that are embedded and stored at once */
+    BATCHES = 4,         /* per owner and turn */
+    MAX_YIELDS = 100,    /* pauses of YIELD_US before a batch while requests arrive */
+    MAX_REJECTED = 1024, /* rejected texts that are remembered */
+    MAX_ASKED = 64,      /* queued requests of recalls; beyond that, the next recall asks again */
     MAX_COUNTED = 100000,
 };
 
-#define YIELD_US   (INT64_C(10) * 1000)
-#define COUNT_US   (INT64_C(10) * 1000 * 1000)  /* how often a long run counts what is pending */
-#define LOOK_US    (INT64_C(600) * 1000 * 1000) /* how often to look for what other instances left behind */
-#define REFUSED_US LOOK_US
+#define YIELD_US       (INT64_C(10) * 1000)
+#define COUNT_US       (INT64_C(10) * 1000 * 1000)  /* between two counts of pending rows in a long run */
+#define LOOK_US        (INT64_C(600) * 1000 * 1000) /* between two searches for rows of other instances */
+#define REJECTED_US    LOOK_US
 #define FIRST_RETRY_US (INT64_C(250) * 1000)
 #define MAX_RETRY_US   (INT64_C(30) * 1000 * 1000)
 
@@ -77,37 +76,37 @@ static const struct source episode_source = { &episodes, &episodic_store };
 static const struct source situation_source = { &situations, &situations_store };
 static const struct source asked_source = { &situations_asked, &situations_store };
 
-struct refused {
+struct rejected {
     uint64_t owner; /* hashed */
     char id[37];
     int64_t until_us;
 };
 
-/* What ends a pause early. */
-enum ends { BY_TIME, BY_WORK, BY_EMBEDDER };
+/* What may end a pause before its time. */
+enum pause_end { END_BY_TIME, END_BY_WORK, END_BY_EMBEDDER };
 
 struct backfill {
     struct task task;
     struct problem problem;
     struct loop *loop;
-    bool situations; /* all that are pending are embedded, not only those that were asked for */
+    bool situations; /* embed all pending situations, not only those of backfill_ask */
     bool running, stopping;
     struct timer start;
 
     struct task_wait pause;
     struct timer timer;
-    enum ends ends;
+    enum pause_end pause_end;
     int64_t retry_us; /* 0: nothing has failed */
-    int64_t requests; /* that had arrived at the last look */
+    int64_t requests; /* their number when is_busy ran last */
 
-    struct refused refused[MAX_REFUSED]; /* the oldest first */
-    size_t refused_count;
-    int64_t counted_us;                   /* when the pending were counted; 0: not in this run */
+    struct rejected rejected[MAX_REJECTED]; /* the oldest first */
+    size_t rejected_count;
+    int64_t counted_us;                   /* last count of pending rows; 0: none in this run */
     int64_t embedded, left_out, begun_us; /* of this run */
 
-    /* What other loops say. */
-    struct watch said; /* an eventfd */
-    atomic_bool found, works;
+    /* Notifications of other loops. */
+    struct watch notified; /* an eventfd */
+    atomic_bool found, embedder_recovered;
     pthread_mutex_t lock;
     struct arena asked_arena; /* the rest: under the lock */
     struct backfill_situations asked[MAX_ASKED];
@@ -116,24 +115,24 @@ struct backfill {
 
 static struct backfill *job; /* NULL: there is none */
 
-/* ---- what other loops say ---- */
+/* ---- notifications of other loops ---- */
 
-static void say(atomic_bool *what)
+static void notify(atomic_bool *what)
 {
     if (!atomic_exchange(what, true))
-        (void)!eventfd_write(job->said.fd, 1);
+        (void)!eventfd_write(job->notified.fd, 1);
 }
 
 void backfill_found(void)
 {
     if (job)
-        say(&job->found);
+        notify(&job->found);
 }
 
-void backfill_embedder_works(void)
+void backfill_embedder_recovered(void)
 {
     if (job)
-        say(&job->works);
+        notify(&job->embedder_recovered);
 }
 
 static bool is_asked(const struct backfill *b, const struct backfill_situations *s)
@@ -162,7 +161,7 @@ void backfill_ask(const struct backfill_situations *s)
             .deployment_id = s->deployment_id ? arena_text(&b->asked_arena, s->deployment_id) : NULL,
         };
     pthread_mutex_unlock(&b->lock);
-    say(&b->found);
+    notify(&b->found);
 }
 
 /* ---- pauses ---- */
@@ -183,13 +182,14 @@ static bool pause_give_up(struct task_wait *w, enum err *why, bool even_writes)
 
 static bool is_over(struct backfill *b)
 {
-    return (b->ends == BY_WORK && b->found) || (b->ends == BY_EMBEDDER && b->works);
+    return (b->pause_end == END_BY_WORK && b->found) ||
+           (b->pause_end == END_BY_EMBEDDER && b->embedder_recovered);
 }
 
-static void on_said(struct watch *w, uint32_t events)
+static void on_notify(struct watch *w, uint32_t events)
 {
     (void)events;
-    struct backfill *b = container_of(w, struct backfill, said);
+    struct backfill *b = container_of(w, struct backfill, notified);
     eventfd_t value;
     (void)!eventfd_read(w->fd, &value);
     if (b->task.wait == &b->pause && is_over(b)) {
@@ -198,11 +198,11 @@ static void on_said(struct watch *w, uint32_t events)
     }
 }
 
-static enum err pause_for(struct backfill *b, int64_t us, enum ends ends)
+static enum err pause_for(struct backfill *b, int64_t us, enum pause_end end)
 {
     if (b->stopping)
         return ERR_SHUTTING_DOWN;
-    b->ends = ends;
+    b->pause_end = end;
     if (is_over(b))
         return OK;
     b->timer.fire = on_time;
@@ -224,19 +224,19 @@ static bool is_busy(struct backfill *b)
 static enum err yield_to_requests(struct backfill *b)
 {
     for (int i = 0; i < MAX_YIELDS && is_busy(b); i++)
-        TRY(pause_for(b, YIELD_US, BY_TIME));
+        TRY(pause_for(b, YIELD_US, END_BY_TIME));
     return b->stopping ? ERR_SHUTTING_DOWN : OK;
 }
 
-/* ---- refused texts ---- */
+/* ---- rejected texts ---- */
 
-static void forget_refused(struct backfill *b)
+static void forget_rejected(struct backfill *b)
 {
     size_t gone = 0;
-    while (gone < b->refused_count && b->refused[gone].until_us <= b->loop->now_us)
+    while (gone < b->rejected_count && b->rejected[gone].until_us <= b->loop->now_us)
         gone++;
-    b->refused_count -= gone;
-    memmove(b->refused, b->refused + gone, b->refused_count * sizeof *b->refused);
+    b->rejected_count -= gone;
+    memmove(b->rejected, b->rejected + gone, b->rejected_count * sizeof *b->rejected);
 }
 
 static uint64_t owner_hash(const struct backfill *b)
@@ -245,47 +245,47 @@ static uint64_t owner_hash(const struct backfill *b)
 }
 
 /* Rejected texts of the current owner. */
-static struct texts refused_ids(const struct backfill *b, struct arena *arena)
+static struct texts rejected_ids(const struct backfill *b, struct arena *arena)
 {
-    struct texts ids = { 0, arena_alloc(arena, (b->refused_count + 1) * sizeof *ids.items) };
+    struct texts ids = { 0, arena_alloc(arena, (b->rejected_count + 1) * sizeof *ids.items) };
     const uint64_t owner = owner_hash(b);
-    for (size_t i = 0; i < b->refused_count; i++)
-        if (b->refused[i].owner == owner)
-            ids.items[ids.count++] = b->refused[i].id;
+    for (size_t i = 0; i < b->rejected_count; i++)
+        if (b->rejected[i].owner == owner)
+            ids.items[ids.count++] = b->rejected[i].id;
     return ids;
 }
 
-static void remember_refused(struct backfill *b, const char *id)
+static void remember_rejected(struct backfill *b, const char *id)
 {
     b->left_out++;
-    if (b->refused_count == MAX_REFUSED)
+    if (b->rejected_count == MAX_REJECTED)
         return;
-    struct refused *r = &b->refused[b->refused_count++];
+    struct rejected *r = &b->rejected[b->rejected_count++];
     r->owner = owner_hash(b);
     snprintf(r->id, sizeof r->id, "%s", id);
-    r->until_us = b->loop->now_us + REFUSED_US;
+    r->until_us = b->loop->now_us + REJECTED_US;
 }
 
 /* ---- one batch ---- */
 
-static const char *vectors_json(struct backfill *b, struct arena *arena, const struct rows *r,
-                                const float *vectors, size_t dim, int64_t *refused)
+/* Embeds the rows. Rejected texts are remembered. */
+static enum err embed_rows(struct backfill *b, struct params *p, struct arena *arena, const struct rows *r)
 {
-    struct buf out = { .arena = arena };
-    buf_char(&out, '[');
-    for (int row = 0; row < rows_count(r); row++) {
-        const char *id = rows_text(r, row, &waiting.id);
-        const float *v = vectors + (size_t)row * dim;
-        if (!embedder_took(v, dim)) {
-            remember_refused(b, id);
-            (*refused)++;
-            continue;
-        }
-        task_yield(&b->task); /* a vector of 4,000 numbers takes a millisecond */
-        vector_record(&out, id, v, dim);
+    const size_t count = (size_t)rows_count(r);
+    struct embedder_item *items = arena_zero(arena, count * sizeof *items);
+    int64_t rejected = 0;
+    for (size_t i = 0; i < count; i++) {
+        items[i].id = rows_text(r, (int)i, &waiting.id);
+        items[i].text = rows_text(r, (int)i, &waiting.text);
     }
-    buf_char(&out, ']');
-    return buf_string(&out);
+    TRY(embedder_embed_items(&b->task, arena, items, count, &p->vectors));
+    for (size_t i = 0; i < count; i++)
+        if (items[i].rejected) {
+            remember_rejected(b, items[i].id);
+            rejected++;
+        }
+    metrics_backfill(b->loop->metrics, BACKFILL_REJECTED, rejected);
+    return OK;
 }
 
 static enum err fill_batch(struct backfill *b, const struct source *source, struct params *p,
@@ -293,11 +293,10 @@ static enum err fill_batch(struct backfill *b, const struct source *source, stru
 {
     const struct embedder_space own = embedder_space(b->loop);
     struct rows *r, *stored;
-    int64_t refused = 0;
-    forget_refused(b);
+    forget_rejected(b);
     *more = false;
-    p->skipped = refused_ids(b, arena);
-    if (b->refused_count == MAX_REFUSED && p->skipped.count)
+    p->skipped = rejected_ids(b, arena);
+    if (b->rejected_count == MAX_REJECTED && p->skipped.count)
         return OK; /* the list is full: continue with this owner when entries expire */
     p->limit = BATCH;
     p->model = own.model;
@@ -306,17 +305,11 @@ static enum err fill_batch(struct backfill *b, const struct source *source, stru
     const size_t count = (size_t)rows_count(r);
     if (!count)
         return OK;
-    const char **texts = arena_alloc(arena, count * sizeof *texts);
-    float *vectors = arena_alloc(arena, count * own.dim * sizeof *vectors);
-    for (size_t i = 0; i < count; i++)
-        texts[i] = rows_text(r, (int)i, &waiting.text);
-    TRY(embedder_embed(&b->task, texts, count, vectors));
-    p->vectors = vectors_json(b, arena, r, vectors, own.dim, &refused);
+    TRY(embed_rows(b, p, arena, r));
     TRY(query_task_rows(&b->task, source->store, p, arena, &stored));
     b->embedded += rows_count(stored);
     metrics_backfill(b->loop->metrics, BACKFILL_EMBEDDED, rows_count(stored));
-    metrics_backfill(b->loop->metrics, BACKFILL_REFUSED, refused);
-    *more = count == BATCH && (rows_count(stored) || b->refused_count < MAX_REFUSED);
+    *more = count == BATCH && (rows_count(stored) || b->rejected_count < MAX_REJECTED);
     return OK;
 }
 
@@ -371,8 +364,7 @@ static enum err count(struct backfill *b, struct arena *arena, bool now)
         return OK;
     b->counted_us = b->loop->now_us;
     TRY(query_task_rows(&b->task, &count_pending, &p, arena, &r));
-    metrics_backfill(b->loop->metrics, BACKFILL_PENDING,
-                     strtoll(rows_text(r, 0, &counted.pending), NULL, 10));
+    metrics_backfill(b->loop->metrics, BACKFILL_PENDING, row_int(r, 0, &counted.pending, 0));
     return OK;
 }
 
@@ -487,13 +479,13 @@ static enum err wait_for_work(struct backfill *b, enum err err)
 {
     if (err == OK) {
         b->retry_us = 0;
-        return pause_for(b, LOOK_US, BY_WORK);
+        return pause_for(b, LOOK_US, END_BY_WORK);
     }
     metrics_backfill(b->loop->metrics, BACKFILL_FAILED, 1);
-    atomic_store(&b->works, false); /* what worked before the failure says nothing */
+    atomic_store(&b->embedder_recovered, false); /* a success before the failure does not count */
     const int64_t twice = b->retry_us ? 2 * b->retry_us : FIRST_RETRY_US;
     b->retry_us = twice < MAX_RETRY_US ? twice : MAX_RETRY_US;
-    return pause_for(b, b->retry_us, BY_EMBEDDER);
+    return pause_for(b, b->retry_us, END_BY_EMBEDDER);
 }
 
 static void run(void *arg)
@@ -527,13 +519,13 @@ bool backfill_open(struct loop *loop)
     b->task = (struct task){ .loop = loop, .problem = &b->problem, .id = "backfill" };
     b->situations = wants_situations(loop->config);
     pthread_mutex_init(&b->lock, NULL);
-    b->said.ready = on_said;
-    b->said.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (b->said.fd < 0) {
+    b->notified.ready = on_notify;
+    b->notified.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (b->notified.fd < 0) {
         free(b);
         return false;
     }
-    loop_watch(loop, &b->said, EPOLLIN);
+    loop_watch(loop, &b->notified, EPOLLIN);
     b->start.fire = on_start;
     loop_timer(loop, &b->start, 1);
     job = b;
@@ -547,7 +539,7 @@ void backfill_stop(struct loop *loop)
         return;
     b->stopping = true;
     loop_timer_off(loop, &b->start);
-    loop_watch(loop, &b->said, 0);
+    loop_watch(loop, &b->notified, 0);
     while (b->running)
         if (!task_resume_yielded(&b->task) && !task_cancel(&b->task, ERR_SHUTTING_DOWN, true))
             break;
@@ -557,7 +549,7 @@ void backfill_close(void)
 {
     if (!job)
         return;
-    close(job->said.fd);
+    close(job->notified.fd);
     arena_release(&job->asked_arena);
     pthread_mutex_destroy(&job->lock);
     free(job);

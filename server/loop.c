@@ -1,4 +1,4 @@
-/* One event loop: the file descriptors and timers of one thread. Loops share nothing. */
+/* One event loop: the file descriptors and timers of one thread. */
 #include "server/loop.h"
 
 #include <errno.h>

@@ -376,7 +376,7 @@ static const struct {
     { "daybook_backfill_embedded_total", "counter", "", "Vectors that were made in the background.",
       BACKFILL(BACKFILL_EMBEDDED) },
     { "daybook_backfill_refused_total", "counter", "", "Pending texts that the embedder refused.",
-      BACKFILL(BACKFILL_REFUSED) },
+      BACKFILL(BACKFILL_REJECTED) },
     { "daybook_backfill_failures_total", "counter", "", "Times that the background job had to pause.",
       BACKFILL(BACKFILL_FAILED) },
 };

@@ -32,9 +32,9 @@ void metrics_remote(struct metrics *m, enum metrics_remote what, enum metrics_ou
 void metrics_tokens(struct metrics *m, int64_t in, int64_t out);
 void metrics_circuit(struct metrics *m, bool open);
 
-/* Vectors made in the background: how many were made, texts that the embedder refused, failures of the run,
+/* Vectors made in the background: how many were made, texts that the embedder rejected, failures of the run,
  * and what was pending when it was counted last. */
-enum metrics_backfill { BACKFILL_EMBEDDED, BACKFILL_REFUSED, BACKFILL_FAILED, BACKFILL_PENDING, BACKFILLS };
+enum metrics_backfill { BACKFILL_EMBEDDED, BACKFILL_REJECTED, BACKFILL_FAILED, BACKFILL_PENDING, BACKFILLS };
 void metrics_backfill(struct metrics *m, enum metrics_backfill what, int64_t n);
 
 /* Requests rejected because of their key, by reason, and lookups of unknown keys in the database. */

@@ -163,3 +163,10 @@ int64_t time_text_day(int64_t us)
     const int64_t day_us = INT64_C(86400000000);
     return us / day_us - (us % day_us < 0);
 }
+
+const char *time_text(struct arena *arena, int64_t us)
+{
+    char text[TIME_TEXT_SIZE];
+    time_text_short(us, text);
+    return arena_text(arena, text);
+}

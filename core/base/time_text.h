@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/arena.h"
+
 enum { TIME_TEXT_SIZE = 28 }; /* "2026-06-04T10:00:00.000000Z" and its NUL */
 
 #define TIME_FIRST_US (-INT64_C(62135596800000000)) /* 0001-01-01T00:00:00Z */
@@ -20,6 +22,8 @@ bool time_text_parse(const char *text, int64_t *us);
 void time_text_full(int64_t us, char out[TIME_TEXT_SIZE]);
 /* For responses: without the fraction when it is zero. */
 void time_text_short(int64_t us, char out[TIME_TEXT_SIZE]);
+/* The short text, in the arena. */
+const char *time_text(struct arena *arena, int64_t us);
 
 /* The number of the UTC day, counted from 1970-01-01; negative before that. */
 int64_t time_text_day(int64_t us);

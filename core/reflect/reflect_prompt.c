@@ -186,7 +186,7 @@ struct reflect_prompt reflect_prompt(struct arena *arena, const struct reflect_f
     put_rules(&user, facts->avoid, facts->avoid_count);
     put_lessons(&user, facts->lessons, facts->suppressed);
     buf_text(&user, "\n<summary>\n");
-    reflect_summary(&user, facts->trades, facts->count, REFLECT_GROUPS_MAX);
+    reflect_summary(&user, facts->trades, facts->count, REFLECT_GROUPS_SHOWN);
     buf_text(&user, "</summary>\n");
     put_trades(&user, facts->trades, facts->count);
     buf_text(&user, "\nThe blocks end here. Write the note.\n");

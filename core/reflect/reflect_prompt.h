@@ -10,7 +10,7 @@ enum {
     REFLECT_RULE_MAX = 500,      /* the maximum length of a rule: all rules are shown in full */
     REFLECT_REASON_MAX = 160,    /* characters of a reason in the prompt */
     REFLECT_REASON_READ = 400,   /* characters to read of it: white space is shortened before the cut */
-    REFLECT_GROUPS_MAX = 12,     /* symbols and regimes with the most trades; the others share one line */
+    REFLECT_GROUPS_SHOWN = 12,   /* symbols and regimes with the most trades; the others share one line */
 };
 
 struct reflect_facts {

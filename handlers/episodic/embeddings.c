@@ -1,11 +1,9 @@
 /* The models that entries and situations have vectors of, and POST /v1/embeddings/rebuild, which makes those
  * that lack a vector of the service's own model. */
 #include "core/base/json_put.h"
-#include "core/base/vector.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/pages.h"
-#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/embedder.h"
 
@@ -101,36 +99,18 @@ struct progress {
     struct arena cursor; /* its values */
 };
 
-/* Puts the new vectors into in->vectors. Returns how many texts were rejected. */
-static int set_vectors(struct arena *arena, struct embeddings_in *in, const struct column *id,
-                       const struct rows *r, const float *vectors)
-{
-    int refused = 0;
-    const size_t dim = (size_t)in->dim;
-    struct buf out = { .arena = arena };
-    buf_char(&out, '[');
-    for (int row = 0; row < rows_count(r); row++) {
-        if (!embedder_took(vectors + (size_t)row * dim, dim)) {
-            refused++;
-            continue;
-        }
-        vector_record(&out, rows_text(r, row, id), vectors + (size_t)row * dim, dim);
-    }
-    buf_char(&out, ']');
-    in->vectors = buf_string(&out);
-    return refused;
-}
-
 static enum err embed_rows(struct call *c, struct arena *step, struct embeddings_in *in, struct progress *p,
                            const struct source *source, const struct rows *r)
 {
     const size_t count = (size_t)rows_count(r);
-    const char **texts = arena_alloc(step, count * sizeof *texts);
-    float *vectors = arena_alloc(step, count * (size_t)in->dim * sizeof *vectors);
+    struct embedder_item *items = arena_zero(step, count * sizeof *items);
+    for (size_t i = 0; i < count; i++) {
+        items[i].id = rows_text(r, (int)i, source->id);
+        items[i].text = source->text(step, r, (int)i);
+    }
+    TRY(embedder_embed_items(&c->task, step, items, count, &in->vectors));
     for (size_t i = 0; i < count; i++)
-        texts[i] = source->text(step, r, (int)i);
-    TRY(embedder_embed(&c->task, texts, count, vectors));
-    p->refused += set_vectors(step, in, source->id, r, vectors);
+        p->refused += items[i].rejected;
     return OK;
 }
 

@@ -75,7 +75,7 @@ static enum err episode_create(struct call *c)
 static enum err episode_list(struct call *c)
 {
     const struct read_in *in = c->in;
-    const bool archived = strcmp(in->archived, "true") == 0;
+    const bool archived = field_is_true(in->archived);
     return query_reply(c, 200, archived ? &list_archived : &list_current, in);
 }
 

@@ -4,7 +4,6 @@
 
 #include "core/base/json_put.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 

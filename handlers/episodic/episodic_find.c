@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "core/base/vector.h"
-#include "handlers/kit/row.h"
 #include "server/embedder.h"
 
 enum {
@@ -97,7 +96,7 @@ static enum err weigh_words(struct call *c, struct episodic_search *s)
 static bool is_filtered(const struct episodic_search *s)
 {
     return s->historical || s->ticker || s->task_type || s->source || s->min_confidence || s->since ||
-           s->until || strcmp(s->regime_only, "true") == 0;
+           s->until || field_is_true(s->regime_only);
 }
 
 static enum err count_vectors(struct call *c, const struct episodic_search *s, int64_t *count)

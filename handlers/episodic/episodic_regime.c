@@ -72,7 +72,7 @@ enum { FLAGS = sizeof flags / sizeof *flags };
 
 static enum err take_flag(struct call *c, const char *field, const struct regime_in *signal, bool *flag)
 {
-    *flag = strcmp(signal->value, "true") == 0;
+    *flag = field_is_true(signal->value);
     if (*flag || strcmp(signal->value, "false") == 0)
         return OK;
     return problem_field(&c->problem, arena_fmt(&c->arena, "%s.%s", field, signal->name), FAULT_WRONG_TYPE,

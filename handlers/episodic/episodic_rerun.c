@@ -2,7 +2,6 @@
 #include "core/base/json_put.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 
 struct rerun_in {

@@ -8,9 +8,8 @@
 #include "handlers/episodic/episodic.h"
 #include "handlers/episodic/episodic_find.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/row.h"
+#include "handlers/kit/reply.h"
 #include "handlers/routes.h"
-#include "server/backfill.h"
 #include "server/embedder.h"
 
 enum { RECORDED_MAX = 100 }; /* candidates in the record of a retrieval */
@@ -91,7 +90,7 @@ static enum err check(struct call *c, const struct episodic_search *s)
     refuse_if(c, !vector && s->model, "vector", FAULT_REQUIRED, "is required with a model");
     refuse_if(c, strcmp(s->mode, "text") == 0 && vector && !s->text, "text", FAULT_REQUIRED,
               "is required in the mode text");
-    refuse_if(c, strcmp(s->regime_only, "true") == 0 && !s->regime.count, "regime", FAULT_REQUIRED,
+    refuse_if(c, field_is_true(s->regime_only) && !s->regime.count, "regime", FAULT_REQUIRED,
               "is required with regime_only");
     return c->problem.count ? ERR_INVALID_FIELDS : OK;
 }
@@ -232,7 +231,7 @@ static void put_response(struct buf *out, const struct episodic_search *s, const
 static bool is_recorded(const struct call *c)
 {
     const struct episodic_search *s = c->in;
-    return strcmp(s->record, "true") == 0;
+    return field_is_true(s->record);
 }
 
 /* The response is made in the transaction, which stores it with the record for retries. */
@@ -261,10 +260,7 @@ static enum err episodic_search(struct call *c)
         TRY(query_tx(c, record_tx, s));
     else
         put_response(call_reply_json(c, 200), s, NULL);
-    if (s->pending) {
-        c->reply.no_store = true;
-        backfill_found(); /* another instance may have stored them */
-    }
+    reply_lacks(c, s->pending);
     return OK;
 }
 

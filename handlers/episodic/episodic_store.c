@@ -8,7 +8,6 @@
 #include "core/episodic/provenance.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/row.h"
 #include "server/backfill.h"
 #include "server/embedder.h"
 #include "server/id.h"
@@ -163,9 +162,9 @@ enum err episodic_prepare(struct call *c, struct arena *arena, struct episode *l
     if (err == ERR_EMBEDDER_UNAVAILABLE)
         return OK;
     TRY(err);
-    backfill_embedder_works();
+    backfill_embedder_recovered();
     for (size_t i = 0; i < n; i++) {
-        if (!embedder_took(vectors + i * own.dim, own.dim))
+        if (!embedder_has_vector(vectors + i * own.dim, own.dim))
             continue;
         embedded[i]->vector = vectors + i * own.dim;
         embedded[i]->dim = own.dim;

@@ -16,6 +16,9 @@
                           FIELD(FROM_QUERY, KIND_CURSOR, type, cursor)
 /* For a handler that walks all pages itself (handlers/kit/pages.h). */
 #define FIELD_PAGES(type) FIELD(COMPUTED, KIND_INT, type, limit), FIELD(COMPUTED, KIND_CURSOR, type, cursor)
+/* A number as the text of a .fallback. */
+#define TEXT_OF(number)   TEXT_OF_(number)
+#define TEXT_OF_(number)  #number
 #define CHOICES(...) (const char *const[]){ __VA_ARGS__, NULL }
 /* For a route: its fields, and the struct that receives their values. */
 #define INPUT(table, type) .fields = (table), .in_size = sizeof(type)

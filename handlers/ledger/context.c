@@ -6,7 +6,6 @@
 #include "core/base/json_put.h"
 #include "core/reflect/reflect_note.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/row.h"
 #include "handlers/ledger/trade_rows.h"
 #include "handlers/recall/recall.h"
 #include "handlers/routes.h"
@@ -121,7 +120,7 @@ static struct context_lessons lessons_of(struct call *c, const struct rows *r)
 {
     const struct context_in *in = c->in;
     const char *text = rows_text(r, 0, &view.lessons_text);
-    if (!text || in->lessons[0] == 'f')
+    if (!text || !field_is_true(in->lessons))
         return (struct context_lessons){ 0 };
     return (struct context_lessons){
         .text = reflect_note_segment(&c->arena, text),

@@ -7,7 +7,6 @@
 #include "core/base/json_put.h"
 #include "core/ledger/trade_members.h"
 #include "core/ledger/situation.h"
-#include "handlers/kit/row.h"
 #include "handlers/ledger/trade_rows.h"
 #include "server/dispatch/query.h"
 #include "server/id.h"
@@ -36,13 +35,6 @@ COLUMNS(stored_tick, id, content_hash, ops, open, unmatched_fees, reflection_due
 QUERY(tick_state, TICK_STATE, param_fields, READS(state), .missing = "deployment {id}");
 QUERY(tick_stored, TICK_STORED, param_fields, READS(stored_tick));
 QUERY(tick_write, TICK_WRITE, param_fields);
-
-static const char *time_of(struct arena *arena, int64_t us)
-{
-    char text[TIME_TEXT_SIZE];
-    time_text_full(us, text);
-    return arena_text(arena, text);
-}
 
 static const char *text_of(struct arena *arena, struct decimal d)
 {
@@ -121,12 +113,6 @@ static void add_trade(struct ledger *l, const struct trade *t, bool closed, int6
     put_record(new ? &l->opened : &l->changed, t, closed, new, tick_us);
 }
 
-static void put_raw(struct buf *out, const char *key, const char *json)
-{
-    buf_json_key(out, key);
-    buf_text(out, json);
-}
-
 /* The parts of a response, stored with the tick so that a retry gets the same bytes. */
 struct tick_response {
     const char *snapshot_id, *ops, *open, *unmatched_fees;
@@ -137,11 +123,11 @@ static void put_response(struct buf *out, const struct tick_response *a)
 {
     buf_char(out, '{');
     json_put_text(out, "snapshot_id", a->snapshot_id);
-    put_raw(out, "ops", a->ops);
-    put_raw(out, "open", a->open);
-    put_raw(out, "unmatched_fees", a->unmatched_fees);
-    put_raw(out, "reflection_due", a->reflection_due ? "true" : "false");
-    put_raw(out, "replayed", a->replayed ? "true" : "false");
+    json_put_raw(out, "ops", a->ops);
+    json_put_raw(out, "open", a->open);
+    json_put_raw(out, "unmatched_fees", a->unmatched_fees);
+    json_put_bool(out, "reflection_due", a->reflection_due);
+    json_put_bool(out, "replayed", a->replayed);
     buf_char(out, '}');
 }
 
@@ -154,16 +140,16 @@ static void add_snapshot(struct ledger *l, const struct tick_in *in, const struc
     buf_text(out, out->len ? ",{" : "{");
     json_put_text(out, "id", a->snapshot_id);
     json_put_time(out, "tick_at", tick->tick_us);
-    put_raw(out, "equity_usd", in->portfolio->equity_usd);
+    json_put_raw(out, "equity_usd", in->portfolio->equity_usd);
     json_put_text(out, "action_kind", tick->intent.kind);
     json_put_text(out, "engine_kind", tick->intent.engine_kind);
     json_put_text(out, "engine_rule", tick->intent.engine_rule);
-    put_raw(out, "input", buf_string(&input));
+    json_put_raw(out, "input", buf_string(&input));
     json_put_text(out, "content_hash", tick_body_hash(out->arena, in, tick));
-    put_raw(out, "ops", a->ops);
-    put_raw(out, "open", a->open);
-    put_raw(out, "unmatched_fees", a->unmatched_fees);
-    put_raw(out, "reflection_due", a->reflection_due ? "true" : "false");
+    json_put_raw(out, "ops", a->ops);
+    json_put_raw(out, "open", a->open);
+    json_put_raw(out, "unmatched_fees", a->unmatched_fees);
+    json_put_bool(out, "reflection_due", a->reflection_due);
     json_put_decimal(out, "day_start_equity_usd", l->session.day_start_equity);
     json_put_int(out, "executed_today", l->session.executed_today);
     json_put_decimal(out, "realized_today_usd", l->session.realized_today);
@@ -173,19 +159,15 @@ static void add_snapshot(struct ledger *l, const struct tick_in *in, const struc
 
 /* ---- applying ---- */
 
-/* Sets what the materializer does not know about new trades: the id, the market regime and the lessons at
- * entry. Returns the number of closed trades. */
+/* Completes new trades. Returns the number of closed trades. */
 static int64_t complete_ops(struct ledger *l, const struct tick_in *in, struct materialized *m)
 {
     int64_t closes = 0;
+    tick_body_complete(l->arena, in, l->lessons_hash, m);
     for (size_t i = 0; i < m->op_count; i++) {
-        struct trade_op *op = &m->ops[i];
-        closes += op->kind == TRADE_CLOSE;
-        if (op->kind != TRADE_OPEN)
-            continue;
-        op->trade.id = id_new(l->arena);
-        op->trade.entry_regime_tag = tick_body_regime(l->arena, in, op->trade.symbol);
-        op->trade.entry_lessons_hash = tick_body_lessons(in, l->lessons_hash);
+        closes += m->ops[i].kind == TRADE_CLOSE;
+        if (m->ops[i].kind == TRADE_OPEN)
+            m->ops[i].trade.id = id_new(l->arena);
     }
     return closes;
 }
@@ -248,7 +230,7 @@ enum err ledger_store(struct ledger *l, bool *stored)
         add_trade(l, &l->open[i], false, l->session.last_tick_us);
     const struct ledger_params params = {
         .id = l->id,
-        .tick_at = time_of(arena, l->session.last_tick_us),
+        .tick_at = time_text(arena, l->session.last_tick_us),
         .snapshot_id = l->last_snapshot_id,
         .skill_id = l->skill_id,
         .version = l->version,

@@ -6,6 +6,7 @@
 #include "core/ledger/regime.h"
 #include "core/ledger/trade_members.h"
 #include "core/reflect/lessons_hash.h"
+#include "handlers/kit/fields.h"
 #include "handlers/ledger/tick_body.h"
 #include "handlers/ledger/trade_rows.h"
 #include "handlers/routes.h"
@@ -162,11 +163,7 @@ static enum err materialize_post(struct call *c)
         return bad_hash(c, "lessons_hash");
     TRY((prev->portfolio ? read_portfolio : read_open_rows)(c, prev, &rows, &count));
     TRY(apply_tick(c, rows, count, in->next, "next.", time_of(prev->tick_at), &m));
-    for (size_t i = 0; i < m.op_count; i++)
-        if (m.ops[i].kind == TRADE_OPEN) {
-            m.ops[i].trade.entry_regime_tag = tick_body_regime(&c->arena, in->next, m.ops[i].trade.symbol);
-            m.ops[i].trade.entry_lessons_hash = tick_body_lessons(in->next, in->lessons_hash);
-        }
+    tick_body_complete(&c->arena, in->next, in->lessons_hash, &m);
     rows = materialize_open_rows(&c->arena, &m, &count);
     struct buf *out = call_reply_json(c, 200);
     buf_text(out, "{\"ops\":");
@@ -181,16 +178,13 @@ static enum err materialize_post(struct call *c)
 
 /* ---- regime ---- */
 
-#define TEXT_OF(number)  TEXT_OF_(number)
-#define TEXT_OF_(number) #number
-
-enum { BARS_MAX = 50000 };
+enum { REGIME_BARS_MAX = 50000 };
 
 struct thresholds_in {
     const char *trend, *vol;
     int64_t min_bars;
 };
-struct regime_in {
+struct classify_in {
     struct texts bars;
     struct thresholds_in *thresholds;
 };
@@ -204,19 +198,19 @@ static const struct thresholds_in default_thresholds = { DEFAULT_TREND, DEFAULT_
 static const struct field thresholds_fields[] = {
     FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, trend, .min = 0, .max = 100, .fallback = DEFAULT_TREND),
     FIELD(FROM_BODY, KIND_NUMBER, struct thresholds_in, vol, .min = 0, .max = 100, .fallback = DEFAULT_VOL),
-    FIELD(FROM_BODY, KIND_INT, struct thresholds_in, min_bars, .min = 2, .max = BARS_MAX, .fallback = TEXT_OF(REGIME_DEFAULT_MIN_BARS)),
+    FIELD(FROM_BODY, KIND_INT, struct thresholds_in, min_bars, .min = 2, .max = REGIME_BARS_MAX, .fallback = TEXT_OF(REGIME_DEFAULT_MIN_BARS)),
     END_FIELDS,
 };
 static const struct field regime_fields[] = {
-    FIELD(FROM_BODY, KIND_NUMBERS, struct regime_in, bars, .required = true, .above_zero = true, .min = 0, .max = BARS_MAX),
-    FIELD(FROM_BODY, KIND_OBJECT, struct regime_in, thresholds, SUB(thresholds_fields, struct thresholds_in)),
+    FIELD(FROM_BODY, KIND_NUMBERS, struct classify_in, bars, .required = true, .above_zero = true, .min = 0, .max = REGIME_BARS_MAX),
+    FIELD(FROM_BODY, KIND_OBJECT, struct classify_in, thresholds, SUB(thresholds_fields, struct thresholds_in)),
     END_FIELDS,
 };
 /* clang-format on */
 
 static enum err regime_post(struct call *c)
 {
-    const struct regime_in *in = c->in;
+    const struct classify_in *in = c->in;
     const struct thresholds_in *given = in->thresholds ? in->thresholds : &default_thresholds;
     const struct regime_thresholds thresholds = { strtod(given->trend, NULL), strtod(given->vol, NULL),
                                                   (size_t)given->min_bars };
@@ -233,7 +227,7 @@ static enum err regime_post(struct call *c)
 const struct route materialize_routes[] = {
     { POST, "/v1/materialize", materialize_post, .fields = materialize_fields,
       .in_size = sizeof(struct materialize_in), .role = ROLE_READER, .waits = true, .safe = true },
-    { POST, "/v1/regime", regime_post, .fields = regime_fields, .in_size = sizeof(struct regime_in),
+    { POST, "/v1/regime", regime_post, .fields = regime_fields, .in_size = sizeof(struct classify_in),
       .role = ROLE_READER, .waits = true, .safe = true },
     END_ROUTES,
 };

@@ -199,7 +199,7 @@ static bool is_lessons_hash(const char *text)
     return strcmp(text, no_lessons) == 0 || lessons_hash_is_valid(text);
 }
 
-const char *tick_body_lessons(const struct tick_in *in, const char *in_force)
+static const char *lessons_of(const struct tick_in *in, const char *in_force)
 {
     if (!in->lessons_hash)
         return in_force;
@@ -214,13 +214,10 @@ enum err tick_body_build(struct call *c, struct arena *arena, const struct tick_
     struct reader r = { .c = c, .arena = arena, .prefix = prefix };
     const struct action_in *action = in->proposed_action ? in->proposed_action : &no_action;
     const struct engine_in *engine = in->engine ? in->engine : &no_engine;
-    int64_t now_us = 0;
     *tick = (struct tick){ .intent = { action->kind, action->symbol, action->reason, engine->kind,
                                        engine->rule } };
     (void)time_text_parse(in->tick_at, &tick->tick_us);
-    (void)time_text_parse(c->now, &now_us);
-    if (tick->tick_us > now_us + INSTANT_AHEAD_US)
-        report_fault(&r, FAULT_IN_THE_FUTURE, "tick_at", INSTANT_AHEAD);
+    r.bad = instant_check(c, arena_fmt(arena, "%stick_at", prefix), in->tick_at) != OK;
     struct quantity equity = { 0 };
     if (quantity_read(in->portfolio->equity_usd, &equity) == DECIMAL_TOO_LARGE)
         report_fault(&r, FAULT_OUT_OF_RANGE, "portfolio.equity_usd", too_large);
@@ -290,7 +287,8 @@ const char *tick_body_hash(struct arena *arena, const struct tick_in *in, const 
     return tick_hash(arena, tick, equity, in->lessons_hash);
 }
 
-const char *tick_body_regime(struct arena *arena, const struct tick_in *in, const char *symbol)
+/* NULL: no bars. */
+static const char *regime_of(struct arena *arena, const struct tick_in *in, const char *symbol)
 {
     const struct bars_in *bars = in->bars.items;
     for (size_t i = 0; i < in->bars.count; i++) {
@@ -302,4 +300,15 @@ const char *tick_body_regime(struct arena *arena, const struct tick_in *in, cons
         return regime_names[regime_classify(closes, bars[i].closes.count, &regime_defaults)];
     }
     return NULL;
+}
+
+void tick_body_complete(struct arena *arena, const struct tick_in *in, const char *in_force,
+                        struct materialized *m)
+{
+    for (size_t i = 0; i < m->op_count; i++) {
+        if (m->ops[i].kind != TRADE_OPEN)
+            continue;
+        m->ops[i].trade.entry_regime_tag = regime_of(arena, in, m->ops[i].trade.symbol);
+        m->ops[i].trade.entry_lessons_hash = lessons_of(in, in_force);
+    }
 }

@@ -59,10 +59,9 @@ void tick_body_json(struct buf *out, const struct tick_in *in);
  * the notation of numbers. `tick` is the result of tick_body_build for `in`. */
 const char *tick_body_hash(struct arena *arena, const struct tick_in *in, const struct tick *tick);
 
-/* The lessons hash of new trades: the one that the agent sent, else `in_force`. */
-const char *tick_body_lessons(const struct tick_in *in, const char *in_force);
-
-/* The regime tag of a symbol, from its bars; NULL: no bars. */
-const char *tick_body_regime(struct arena *arena, const struct tick_in *in, const char *symbol);
+/* Sets what the materializer does not know about opened trades: the regime tag, from the bars of the symbol,
+ * and the lessons hash, which is the one that the agent sent, else `in_force`. */
+void tick_body_complete(struct arena *arena, const struct tick_in *in, const char *in_force,
+                        struct materialized *m);
 
 #endif

@@ -4,8 +4,7 @@
 #include "core/ledger/trade.h"
 #include "core/ledger/trade_stats.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/pages.h"
-#include "handlers/kit/row.h"
+#include "handlers/kit/export.h"
 #include "handlers/routes.h"
 
 /* The input of all trade routes. */
@@ -162,34 +161,15 @@ static enum err trade_list(struct call *c)
 
 /* ---- export and statistics ---- */
 
-static void json_line(struct buf *out, const struct rows *r, int row)
-{
-    rows_json(out, r, row);
-    buf_char(out, '\n');
-}
-
-static enum err export_page(struct call *c, struct pages *p, const struct rows *r, int count,
-                            struct arena *step)
-{
-    const struct trade_in *in = c->in;
-    bool csv = strcmp(in->format, "csv") == 0;
-    struct buf out = { .arena = step };
-    if (!p->started)
-        TRY(call_stream_begin(c, csv ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson"));
-    if (!p->started && csv)
-        rows_csv_names(&out, r);
-    for (int row = 0; row < count; row++)
-        (csv ? rows_csv : json_line)(&out, r, row);
-    p->bytes = (int64_t)out.len;
-    return call_stream_write(c, out.data, out.len);
-}
+static const struct export_format csv = { "csv", "text/csv; charset=utf-8; header=present", rows_csv_names,
+                                          rows_csv };
 
 static enum err trade_export(struct call *c)
 {
     struct trade_in *in = c->in;
     const struct query *q = strcmp(in->sort, "entry_asc") == 0 ? &export_asc : &export_desc;
-    struct pages p = { PAGES_OF(q, in), .streams = true, .take = export_page };
-    return pages_walk(c, &p, 1000);
+    struct pages p = { PAGES_OF(q, in) };
+    return export_run(c, &p, strcmp(in->format, csv.name) == 0 ? &csv : &export_jsonl, 1000);
 }
 
 struct tally {

@@ -9,7 +9,6 @@
 #include "core/base/time_text.h"
 #include "core/base/vector.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/backfill.h"
 #include "server/dispatch/query.h"
@@ -17,8 +16,6 @@
 
 #define DEFAULT_K              5
 #define DEFAULT_MIN_SIMILARITY "0.3"
-#define TEXT_OF(number)        TEXT_OF_(number)
-#define TEXT_OF_(number)       #number
 
 enum {
     COMPARED_MAX = 20000,
@@ -26,14 +23,14 @@ enum {
     POSITIONS_MAX = 200,
 };
 
-struct position_in {
+struct open_position_in {
     const char *symbol, *side;
 };
 
 struct situation_in {
     const char *symbol, *side, *regime, *reason, *size_usd, *leverage, *at, *day_pnl_pct;
     int64_t losing_closes;
-    struct objects open_positions; /* of struct position_in */
+    struct objects open_positions; /* of struct open_position_in */
 };
 
 struct recall_in {
@@ -46,7 +43,7 @@ struct recall_in {
 static const char *const scope_names[] = { "deployment", "skill", NULL };
 
 #define SYMBOL .min = 1, .max = 64
-#define O(kind, member, ...) FIELD(FROM_BODY, kind, struct position_in, member, __VA_ARGS__)
+#define O(kind, member, ...) FIELD(FROM_BODY, kind, struct open_position_in, member, __VA_ARGS__)
 static const struct field position_fields[] = {
     O(KIND_LINE, symbol, .required = true, SYMBOL),
     O(KIND_CHOICE, side, .required = true, .choices = trade_side_names),
@@ -63,7 +60,7 @@ static const struct field situation_fields[] = {
     S(KIND_TIME, at),
     S(KIND_INT, losing_closes, .min = 0, .max = 1000000),
     S(KIND_NUMBER, day_pnl_pct),
-    S(KIND_OBJECTS, open_positions, .max = POSITIONS_MAX, SUB(position_fields, struct position_in)),
+    S(KIND_OBJECTS, open_positions, .max = POSITIONS_MAX, SUB(position_fields, struct open_position_in)),
     END_FIELDS,
 };
 #define R(from, kind, member, ...) FIELD(from, kind, struct recall_in, member, __VA_ARGS__)
@@ -129,7 +126,7 @@ static struct quantity quantity(const char *number)
 /* The situation as the summary of a trade that was opened in it. */
 static const char *summarize(struct call *c, const struct situation_in *in)
 {
-    const struct position_in *open = in->open_positions.items;
+    const struct open_position_in *open = in->open_positions.items;
     const size_t count = in->open_positions.count;
     struct situation_position *others = arena_alloc(&c->arena, (count + 1) * sizeof *others);
     struct situation s = {

@@ -7,7 +7,6 @@
 #include "handlers/kit/fields.h"
 #include "handlers/kit/job.h"
 #include "handlers/kit/pages.h"
-#include "handlers/kit/row.h"
 #include "handlers/reflection/reflection.h"
 #include "handlers/routes.h"
 #include "server/config.h"

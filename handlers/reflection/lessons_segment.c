@@ -5,7 +5,6 @@
 #include "core/base/json_put.h"
 #include "core/reflect/lessons_hash.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/row.h"
 #include "handlers/reflection/reflection.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
@@ -59,11 +58,7 @@ static struct segment segment_of(struct call *c, const struct rows *r)
 static void put_suppressed(struct buf *out, slot_set slots)
 {
     const struct texts names = reflection_slot_names(out->arena, slots);
-    buf_json_key(out, "suppressed");
-    buf_char(out, '[');
-    for (size_t i = 0; i < names.count; i++)
-        buf_fmt(out, "%s\"%s\"", i ? "," : "", names.items[i]);
-    buf_char(out, ']');
+    json_put_texts(out, "suppressed", names.items, names.count);
 }
 
 static enum err render_segment(struct call *c, const struct rows *r)

@@ -2,7 +2,6 @@
 #include "core/base/json_put.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/instant.h"
-#include "handlers/kit/row.h"
 #include "handlers/reflection/reflection_internal.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
@@ -208,8 +207,8 @@ static enum err reflect_post(struct call *c)
     const struct reflection_ask ask = {
         .deployment_id = in->id,
         .as_of = in->as_of,
-        .force = *in->force == 't',
-        .dry_run = *in->dry_run == 't',
+        .force = field_is_true(in->force),
+        .dry_run = field_is_true(in->dry_run),
         .suppressed = reflection_slot_set(&in->suppress),
         .max_trades = in->max_trades,
     };

@@ -7,7 +7,6 @@
 #include "core/base/utf8.h"
 #include "core/reflect/lessons_hash.h"
 #include "handlers/kit/job.h"
-#include "handlers/kit/row.h"
 #include "handlers/reflection/reflection_internal.h"
 #include "server/config.h"
 #include "server/dispatch/query.h"
@@ -43,13 +42,6 @@ static struct reflect_trade trade_of(const struct rows *r, int row)
     };
 }
 
-static const char *time_of(struct arena *arena, int64_t us)
-{
-    char text[TIME_TEXT_SIZE];
-    time_text_short(us, text);
-    return arena_text(arena, text);
-}
-
 /* From the first entry to the last exit. */
 static void set_window(struct arena *arena, struct reflection *r, const struct reflect_facts *f)
 {
@@ -60,8 +52,8 @@ static void set_window(struct arena *arena, struct reflection *r, const struct r
     for (size_t i = 1; i < f->count; i++)
         if (f->trades[i].entry_us < first_us)
             first_us = f->trades[i].entry_us;
-    r->window_start = time_of(arena, first_us);
-    r->window_end = time_of(arena, f->trades[0].exit_us);
+    r->window_start = time_text(arena, first_us);
+    r->window_end = time_text(arena, f->trades[0].exit_us);
 }
 
 static enum err read_trades(struct call *c, struct arena *arena, const struct reflection *r,

@@ -3,7 +3,6 @@
 
 #include "handlers/kit/fields.h"
 #include "handlers/kit/instant.h"
-#include "handlers/kit/row.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
 
@@ -78,7 +77,7 @@ static enum err list_notes(struct call *c)
                                                           : &note_list;
     struct rows *r;
     TRY(query_rows(c, q, in, NULL, &r));
-    return query_page(c, call_reply_json(c, 200), q, in, r, in->diff[0] == 't' ? put_with_diff : NULL);
+    return query_page(c, call_reply_json(c, 200), q, in, r, field_is_true(in->diff) ? put_with_diff : NULL);
 }
 
 /* ---- promotion ---- */

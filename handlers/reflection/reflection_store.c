@@ -1,6 +1,5 @@
 /* Stores a reflection: the claim, which allows one attempt at a time, and the outcome. */
 #include "core/base/json_put.h"
-#include "handlers/kit/row.h"
 #include "handlers/reflection/reflection_internal.h"
 #include "server/dispatch/query.h"
 #include "server/id.h"
@@ -53,20 +52,10 @@ void reflection_release(struct call *c, struct reflection *r)
 
 /* ---- the response ---- */
 
-static void put_raw(struct buf *out, const char *key, const char *json)
-{
-    buf_json_key(out, key);
-    buf_text(out, json ? json : "null");
-}
-
 void reflection_put_window(struct buf *out, const struct reflection *r)
 {
-    put_raw(out, "forced", r->forced);
-    buf_json_key(out, "suppressed");
-    buf_char(out, '[');
-    for (size_t i = 0; i < r->suppressed.count; i++)
-        buf_fmt(out, "%s\"%s\"", i ? "," : "", r->suppressed.items[i]);
-    buf_char(out, ']');
+    json_put_raw(out, "forced", r->forced);
+    json_put_texts(out, "suppressed", r->suppressed.items, r->suppressed.count);
     json_put_int(out, "trades_considered", r->trades_considered);
     json_put_text(out, "window_start", r->window_start);
     json_put_text(out, "window_end", r->window_end);
@@ -93,7 +82,7 @@ static void put_response(struct reflection *r, const struct rows *note)
     json_put_text(out, "model_used", r->model_used);
     json_put_int(out, "input_tokens", r->input_tokens);
     json_put_int(out, "output_tokens", r->output_tokens);
-    put_raw(out, "cost_usd", r->cost_usd);
+    json_put_raw(out, "cost_usd", r->cost_usd);
     buf_char(out, '}');
 }
 

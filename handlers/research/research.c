@@ -6,10 +6,9 @@
 #include "core/base/vector.h"
 #include "core/episodic/provenance.h"
 #include "handlers/kit/fields.h"
-#include "handlers/kit/row.h"
+#include "handlers/kit/reply.h"
 #include "handlers/lesson.h"
 #include "handlers/routes.h"
-#include "server/backfill.h"
 #include "server/embedder.h"
 
 /* clang-format off */
@@ -182,15 +181,6 @@ static enum err find_cases(struct call *c, struct research_in *in)
     return OK;
 }
 
-/* A prompt without the pending entries changes when they have their vectors. */
-static void note_pending(struct call *c, const struct research_in *in)
-{
-    if (!in->pending)
-        return;
-    c->reply.no_store = true;
-    backfill_found(); /* another instance may have stored them */
-}
-
 static const struct research_case *cases_of(struct call *c, const struct rows *r, size_t count)
 {
     struct research_case *cases = arena_alloc(&c->arena, (count + 1) * sizeof *cases);
@@ -232,7 +222,7 @@ static enum err make_prompt(struct call *c, struct research_in *in)
     q.takeaway_count = (size_t)rows_count(lessons);
     if (in->k > 0) {
         TRY(find_cases(c, in));
-        note_pending(c, in);
+        reply_lacks(c, in->pending); /* a prompt without them changes when they have vectors */
         q.cases = cases_of(c, in->cases, in->case_count);
         q.case_count = in->case_count;
         q.pending = in->pending;

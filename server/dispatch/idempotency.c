@@ -1,7 +1,6 @@
 /* Idempotency keys: a request runs once, and a retry gets the stored reply. */
 #include "server/dispatch/idempotency.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/sha256.h"
@@ -57,10 +56,11 @@ static enum err replay(struct call *c, const struct rows *r, const char *hash)
 {
     if (strcmp(rows_text(r, 0, &stored_reply.request_hash), hash) != 0)
         return ERR_IDEMPOTENCY_CONFLICT;
-    if (strcmp(rows_text(r, 0, &stored_reply.status), "0") == 0)
+    const int status = (int)row_int(r, 0, &stored_reply.status, 0);
+    if (!status)
         return ERR_IDEMPOTENCY_IN_PROGRESS;
     TRY(query_durable(c));
-    call_reply_json(c, atoi(rows_text(r, 0, &stored_reply.status)));
+    call_reply_json(c, status);
     c->reply.content_type = arena_text(&c->arena, rows_text(r, 0, &stored_reply.content_type));
     const char *location = rows_text(r, 0, &stored_reply.location);
     c->reply.location = location ? arena_text(&c->arena, location) : NULL;
@@ -107,7 +107,7 @@ static enum err run_in_tx(struct call *c, void *arg)
     struct claim in = { .key = c->exchange->headers.idempotency_key, .request_hash = request_hash(c) };
     struct rows *r;
     TRY(query_rows(c, &key_lock, &in, NULL, &r));
-    if (rows_text(r, 0, &lock_row.locked)[0] != 't')
+    if (!row_bool(r, 0, &lock_row.locked))
         return ERR_IDEMPOTENCY_IN_PROGRESS;
     TRY(query_rows(c, &key_find, &in, NULL, &r));
     if (rows_count(r))

@@ -12,6 +12,7 @@
 #include "db/column.h"
 #include "db/db.h"
 #include "db/describe.h"
+#include "db/row.h"
 #include "server/dispatch/call.h"
 
 struct query {

@@ -332,6 +332,11 @@ bool field_has_max(const struct field *f)
     return f->max >= f->min && field_has_min(f);
 }
 
+bool field_is_true(const char *value)
+{
+    return value && strcmp(value, "true") == 0;
+}
+
 const struct field *field_find(const struct field *table, const char *name)
 {
     for (const struct field *f = table; f->name; f++)

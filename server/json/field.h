@@ -110,6 +110,9 @@ enum err field_decode(const struct field *table, const struct field_input *in, s
 bool field_has_min(const struct field *f);
 bool field_has_max(const struct field *f);
 
+/* The value of a KIND_BOOL field; false if it is absent. */
+bool field_is_true(const char *value);
+
 /* The row of that name, or NULL. */
 const struct field *field_find(const struct field *table, const char *name);
 

@@ -651,7 +651,7 @@ START_TEST(refused_texts_get_zeros_if_another_text_is_accepted)
     stderr_end();
     ck_assert_int_eq(a.err, OK);
     ck_assert_int_eq(stub.requests, 4);
-    ck_assert(!embedder_took(vectors, 4));
+    ck_assert(!embedder_has_vector(vectors, 4));
     ck_assert(embedder_available(&loop));
     end(&a);
     tear_down();
@@ -670,8 +670,8 @@ START_TEST(a_text_refused_at_any_length_gets_zeros_and_does_not_affect_the_other
     ck_assert_int_eq(stub.requests, 3);
     const float expected[] = { 0, 1, 0, 0 };
     ck_assert_mem_eq(vectors, expected, sizeof expected);
-    ck_assert(embedder_took(vectors, 2));
-    ck_assert(!embedder_took(vectors + 2, 2));
+    ck_assert(embedder_has_vector(vectors, 2));
+    ck_assert(!embedder_has_vector(vectors + 2, 2));
     ck_assert(embedder_available(&loop));
     end(&a);
     tear_down();

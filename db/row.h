@@ -1,9 +1,9 @@
 /* Typed readers of columns. */
-#ifndef DAYBOOK_HANDLERS_KIT_ROW_H
-#define DAYBOOK_HANDLERS_KIT_ROW_H
+#ifndef DAYBOOK_DB_ROW_H
+#define DAYBOOK_DB_ROW_H
 
 #include "core/base/decimal.h"
-#include "server/dispatch/query.h"
+#include "db/db.h"
 
 /* Return `fallback` for null. */
 int64_t row_int(const struct rows *r, int row, const struct column *column, int64_t fallback);

@@ -1,5 +1,5 @@
 /* Typed readers of columns. */
-#include "handlers/kit/row.h"
+#include "db/row.h"
 
 #include <stdlib.h>
 #include <string.h>
