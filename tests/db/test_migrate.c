@@ -347,6 +347,24 @@ START_TEST(a_database_that_is_not_utf8_is_refused)
 }
 END_TEST
 
+START_TEST(comments_name_the_thing_and_ask_no_question)
+{
+    migrate();
+    ck_assert_str_eq(
+        database_value(
+            url,
+            "select string_agg(d.description, E'\\n') from pg_description d "
+            "where d.description ~ "
+            "'^(What|Whose|Of|When|Where|Which|Who|Why|How|Whether|Since|From when|Until when)\\M' "
+            "and (exists (select from pg_class c where d.classoid = 'pg_class'::regclass and c.oid = "
+            "d.objoid "
+            "             and c.relnamespace = 'daybook'::regnamespace) "
+            "  or exists (select from pg_proc p where d.classoid = 'pg_proc'::regclass and p.oid = d.objoid "
+            "             and p.pronamespace = 'daybook'::regnamespace))"),
+        "");
+}
+END_TEST
+
 /* ---- keys ---- */
 
 /* Creates a key and returns its token, in static storage. */
@@ -457,6 +475,7 @@ int main(void)
         &the_message_names_the_missing_right_of_a_role,
         &an_unreadable_url_is_refused_without_its_password,
         &a_database_that_is_not_utf8_is_refused,
+        &comments_name_the_thing_and_ask_no_question,
         &a_token_is_shown_once_and_stored_as_a_hash,
         &a_revoked_key_stays_in_the_table,
         &invalid_owners_roles_and_names_are_rejected,
