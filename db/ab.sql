@@ -68,5 +68,5 @@ select n.content_hash, n.id, n.lessons_text, {note_columns}
 from (select * from reflection_notes x
       where x.owner = :owner and x.skill_id = :skill_id and x.generated_at <= :as_of::timestamptz
       order by x.generated_at desc, x.id desc
-      limit :texts_most::int) n
+      limit :max_texts::int) n
 where {after_cursor}

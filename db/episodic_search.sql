@@ -55,7 +55,7 @@ limit :max_candidates::int
 -- part: scored
 select m.id, (extract(epoch from m.created_at) * 1000000)::bigint as created_us, c.cosine, h.weight, h.coverage, r.shared, r.differing,
     r.mismatch
-from (select id from near union select id from worded) found
+from (select id from near union select id from by_word) found
 join episodic_memory m on m.owner = :owner and m.id = found.id
 left join lateral ({cosine}) c on true
 cross join lateral ({score_words}) h
@@ -98,9 +98,9 @@ select count(*) as n
 from (select from episodic_vectors v where v.owner = :owner and v.model = :query_model and v.dim = :query_dim::int
       limit :max_compared::int + 1) v
 
--- The entries that pass the filter and have no vector yet, up to :most_pending.
+-- The entries that pass the filter and have no vector yet, up to :max_pending.
 -- part: pending
-(select count(*) from (select from episodic_memory m where {filter} and m.embedding_status = 'pending' limit :most_pending::int) p) as pending
+(select count(*) from (select from episodic_memory m where {filter} and m.embedding_status = 'pending' limit :max_pending::int) p) as pending
 
 -- Compares the vectors of all entries that pass the filter, and ranks them by cosine and regime. If more than :max_compared pass, the one
 -- row has nothing but `matching`, their number.
@@ -121,7 +121,7 @@ with matching as materialized (
     where (select n from counted) <= :max_compared::int
     order by c.cosine - coalesce(:regime_penalty::double precision * r.differing / nullif(r.shared, 0), 0) desc, m.id
     limit :max_candidates::int
-), worded as materialized (
+), by_word as materialized (
     select w.id from ({by_words}) w where (select n from counted) <= :max_compared::int
 )
 select counted.n as matching, {pending}, scored.*
@@ -139,7 +139,7 @@ limit :max_candidates::int
 -- part: nearest_result
 near as materialized (
     {search_nearest}
-), worded as materialized (
+), by_word as materialized (
     {by_words}
 )
 select counted.n as matching, {pending}, scored.*

@@ -1,5 +1,5 @@
-/* The weights of the built-in embedder, as part of the binary: the loader maps them, and what nobody asks for is not read. On
- * pages of their own, so that they can be given back. */
+/* The weights of the built-in embedder, as part of the binary: the loader maps them, and unused pages are never read.
+ * They have pages of their own, so that these can be released. */
 #include "server/section_notes.S"
 
     .section .rodata.embed_weights, "a", %progbits

@@ -11,7 +11,7 @@
 #include "server/loop.h"
 #include "server/worker.h"
 
-enum { IDLE_S = 30 }; /* then the pages of the weights are given back */
+enum { IDLE_S = 30 }; /* then the pages of the weights are released */
 
 struct embed_worker {
     struct embed_scratch *scratch; /* the thread's */
@@ -37,7 +37,7 @@ static bool weights_are_good;
 static pthread_once_t weights_once = PTHREAD_ONCE_INIT;
 
 /* They stay in the page cache: asking for them again costs no more than asking the first time. */
-static void give_back(const void *bytes, size_t len)
+static void release_pages(const void *bytes, size_t len)
 {
     madvise((void *)(uintptr_t)bytes, len, MADV_DONTNEED);
 }
@@ -46,7 +46,7 @@ static void weights_open(void)
 {
     size_t len = (size_t)(embed_weights_end - embed_weights);
     weights_are_good = embed_open(embed_weights, len, &weights);
-    give_back(embed_weights, len);
+    release_pages(embed_weights, len);
     if (!weights_are_good)
         log_event(LOG_ERROR, "embedder", "the weights of the built-in embedder are damaged");
 }
@@ -87,11 +87,11 @@ static bool embed_step(struct worker_job *j)
     return job->done == job->count;
 }
 
-static void give_all_back(void *arg)
+static void release_all(void *arg)
 {
     const struct embed_worker *w = arg;
-    give_back(embed_weights, (size_t)(embed_weights_end - embed_weights));
-    give_back(w->scratch, embed_scratch_bytes());
+    release_pages(embed_weights, (size_t)(embed_weights_end - embed_weights));
+    release_pages(w->scratch, embed_scratch_bytes());
 }
 
 /* ---- the loop's side ---- */
@@ -150,7 +150,7 @@ struct embed_worker *embed_worker_open(struct loop *loop)
         mmap(NULL, embed_scratch_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (w->scratch == MAP_FAILED)
         memory_exhausted(embed_scratch_bytes());
-    worker_when_idle(loop->worker, IDLE_S, give_all_back, w);
+    worker_when_idle(loop->worker, IDLE_S, release_all, w);
     post_weights(loop);
     return w;
 }

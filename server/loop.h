@@ -1,5 +1,4 @@
-/* One event loop: the file descriptors and timers of one thread. Loops share four things: the connection
- * counts (http/clients.c), the limit of all spools (http/spool.c), the backfill job and the metrics list. */
+/* One event loop: the file descriptors and timers of one thread. ARCHITECTURE.md says what loops share. */
 #ifndef DAYBOOK_SERVER_LOOP_H
 #define DAYBOOK_SERVER_LOOP_H
 

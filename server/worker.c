@@ -245,7 +245,7 @@ enum err worker_enter(struct task *t)
     TRY(task_can_wait(t));
     if (!w || w->stopping)
         return ERR_SHUTTING_DOWN;
-    if (w->inside < WORKER_INSIDE_MAX) {
+    if (w->inside < WORKER_SLOTS) {
         w->inside++;
         return OK;
     }

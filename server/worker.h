@@ -43,7 +43,7 @@ void worker_post(struct loop *loop, struct worker_job *job);
 /* Limits how many tasks of a loop run large jobs at a time. Call worker_enter before you load the data, and
  * worker_leave after you have released it. Tasks above the limit wait in the order of their arrival. If
  * worker_enter returns OK, worker_leave must follow. Only in a coroutine. */
-enum { WORKER_INSIDE_MAX = 2 };
+enum { WORKER_SLOTS = 2 };
 enum err worker_enter(struct task *t) must_check;
 void worker_leave(struct loop *loop);
 

@@ -135,7 +135,7 @@ struct ab_report {
     int piece;        /* of the current item */
     size_t piece_at;  /* and in the piece */
     const struct ab_chunk *chunk;
-    size_t *next;               /* the place of the next row of each revision */
+    size_t *next;               /* position of the next row of each revision */
     const struct ab_row **rows; /* revision by revision */
     struct ab_groups groups[AB_DIMENSIONS];
     struct ab_counted *counted, top[AB_KEYS_MAX]; /* all keys of a revision, and those that are shown */

@@ -9,7 +9,7 @@ struct arena_block;
 struct arena_hook;
 struct arena {
     struct arena_block *blocks; /* newest first */
-    struct arena_hook *hooks;   /* likewise */
+    struct arena_hook *hooks;   /* newest first */
 };
 
 /* All of these return memory that lives until arena_release. They never return NULL: see core/base/memory.h.
@@ -24,13 +24,13 @@ char *arena_vfmt(struct arena *a, const char *fmt, va_list args) __attribute__((
 /* Calls `release(what)` once, when the arena is released: for what lives as long as the arena but was not
  * allocated from it. The newest is called first. */
 void arena_on_release(struct arena *a, void (*release)(void *what), void *what);
-/* Calls those now, and keeps the arena's own memory. */
+/* Runs the hooks now, newest first, and keeps the arena's own memory. */
 void arena_run_hooks(struct arena *a);
 
 /* Runs the hooks and frees everything; the arena can be used again. */
 void arena_release(struct arena *a);
 
-/* Frees what the calling thread keeps for its next arenas. */
+/* Frees the blocks cached by this thread. */
 void arena_thread_end(void);
 
 #endif

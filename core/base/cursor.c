@@ -3,8 +3,8 @@
  * Text: base64url without padding of
  *     version (1 byte)  scope (8)  count (1)  each value and a NUL  check (4)
  * with all integers big-endian. The check is a hash of everything before it. It catches what was cut, typed
- * wrong or made for another page; it is no signature, and needs none: a cursor can only name a place inside
- * the owner's own rows. */
+ * wrong or made for another page; it is no signature, and needs none: a cursor can only point to a
+ * position in the owner's own rows. */
 #include "core/base/cursor.h"
 
 #include "core/base/hash.h"

@@ -120,10 +120,10 @@ static bool is_bullet(struct arena *arena, const struct note *note, const char *
     return false;
 }
 
-static const char *quoted_rule(struct arena *arena, const char *said, const struct note *note,
+static const char *quoted_rule(struct arena *arena, const char *answer, const struct note *note,
                                const char *const *avoid, size_t count)
 {
-    const char *words = phrase_words(arena, said);
+    const char *words = phrase_words(arena, answer);
     for (size_t i = 0; i < count; i++) {
         const char *rule = phrase_words(arena, avoid[i]);
         if (!phrase_has_words(rule))
@@ -165,19 +165,19 @@ static const char *rule_detail(struct arena *arena, const char *rule)
     return buf_string(&out);
 }
 
-struct note_checked reflect_note_check(struct arena *arena, const char *said, const char *const *avoid,
+struct note_checked reflect_note_check(struct arena *arena, const char *answer, const char *const *avoid,
                                        size_t avoid_count, slot_set suppressed)
 {
-    const size_t len = chars(said);
-    if (len > NOTE_SAID_MAX)
+    const size_t len = chars(answer);
+    if (len > ANSWER_CHARS_MAX)
         return rejected(NOTE_TOO_LONG,
-                        arena_fmt(arena, "%zu characters; at most %d are read", len, NOTE_SAID_MAX));
+                        arena_fmt(arena, "%zu characters; at most %d are read", len, ANSWER_CHARS_MAX));
     struct buf line = { .arena = arena };
-    line_text(&line, said, 1);
+    line_text(&line, answer, 1);
     if (!line.len)
         return rejected(NOTE_EMPTY, "nothing was said");
-    struct note note = reflect_note_read(arena, said);
-    const char *rule = quoted_rule(arena, said, &note, avoid, avoid_count);
+    struct note note = reflect_note_read(arena, answer);
+    const char *rule = quoted_rule(arena, answer, &note, avoid, avoid_count);
     if (rule)
         return rejected(NOTE_QUOTES_AVOID_RULE, rule_detail(arena, rule));
     const char *slots = names_of_missing(arena, &note, suppressed);

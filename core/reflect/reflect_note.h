@@ -6,8 +6,8 @@
 #include "core/reflect/slot_set.h"
 
 enum {
-    NOTE_CHARS_MAX = 2000, /* of a stored note */
-    NOTE_SAID_MAX = 4000,  /* of an answer: a longer one is rejected */
+    NOTE_CHARS_MAX = 2000,   /* of a stored note */
+    ANSWER_CHARS_MAX = 4000, /* of an answer: a longer one is rejected */
 };
 
 enum note_verdict {
@@ -35,7 +35,7 @@ struct note_checked {
  * quoted if its words occur in the answer in the same order, ignoring white space, punctuation and case. A
  * bare name ("DOGE", "ETH-PERP") counts only if it is the whole bullet, because a lesson may have to name it.
  */
-struct note_checked reflect_note_check(struct arena *arena, const char *said, const char *const *avoid,
+struct note_checked reflect_note_check(struct arena *arena, const char *answer, const char *const *avoid,
                                        size_t avoid_count, slot_set suppressed);
 
 /* A stored text without these slots. */

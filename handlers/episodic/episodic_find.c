@@ -245,7 +245,7 @@ static void set_limits(struct episodic_search *s)
     s->max_visited = VISITED_MAX;
     s->max_word_matches = WORD_MATCHES_MAX;
     s->max_sampled = SAMPLED_MAX;
-    s->most_pending = PENDING_MAX;
+    s->max_pending = PENDING_MAX;
 }
 
 enum err episodic_find_run(struct call *c, struct episodic_search *s)

@@ -28,7 +28,7 @@ struct episodic_search {
     const char *degraded; /* why the query has no vector though the mode wants one, or NULL */
 
     /* parameters of the statements */
-    int64_t width, max_compared, max_candidates, max_visited, max_word_matches, max_sampled, most_pending;
+    int64_t width, max_compared, max_candidates, max_visited, max_word_matches, max_sampled, max_pending;
     const char *word_query; /* a tsquery: entries that match it become candidates */
     struct texts lexemes, idfs;
     struct texts ids; /* of the hits */

@@ -44,7 +44,7 @@ const struct field episodic_search_fields[] = {
     S(KIND_BOOL, record, .fallback = "false"),
     P(KIND_TEXT, query_text), P(KIND_TEXT, query_vector), P(KIND_LINE, query_model), P(KIND_INT, query_dim),
     P(KIND_INT, width), P(KIND_INT, max_compared), P(KIND_INT, max_candidates), P(KIND_INT, max_visited),
-    P(KIND_INT, max_word_matches), P(KIND_INT, max_sampled), P(KIND_INT, most_pending),
+    P(KIND_INT, max_word_matches), P(KIND_INT, max_sampled), P(KIND_INT, max_pending),
     P(KIND_TEXT, word_query), P(KIND_TEXTS, lexemes), P(KIND_TEXTS, idfs), P(KIND_UUIDS, ids),
     END_FIELDS,
 };

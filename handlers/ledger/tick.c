@@ -151,9 +151,9 @@ static void put_failure(struct call *c, struct buf *out, enum err err)
 /* Adds the outcome of the reflection to the response of the tick. */
 static void reflect_after(struct call *c, const struct tick_in *in, bool due, struct buf *out)
 {
-    const struct reflection_ask ask = { .deployment_id = in->id,
-                                        .as_of = in->tick_at,
-                                        .max_trades = REFLECTION_TRADES_MAX };
+    const struct reflection_request ask = { .deployment_id = in->id,
+                                            .as_of = in->tick_at,
+                                            .max_trades = REFLECTION_TRADES_MAX };
     out->len--; /* the closing brace */
     buf_json_key(out, "reflection");
     const size_t start = out->len;

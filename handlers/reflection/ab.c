@@ -23,7 +23,7 @@ struct ab_in {
     const char *skill_id, *version, *deployment_id, *mode, *symbol, *regime, *since, *until, *as_of;
     struct cursor_values cursor;
     struct texts hashes;
-    int64_t limit, texts_most;
+    int64_t limit, max_texts;
 };
 
 /* clang-format off */
@@ -39,7 +39,7 @@ static const struct field ab_fields[] = {
     A(FROM_QUERY, KIND_LINE, regime, .min = 1, .max = 64),
     A(FROM_QUERY, KIND_TIME, since), A(FROM_QUERY, KIND_TIME, until),
     AS_OF,
-    FIELD_PAGES(struct ab_in), A(COMPUTED, KIND_TEXTS, hashes), A(COMPUTED, KIND_INT, texts_most),
+    FIELD_PAGES(struct ab_in), A(COMPUTED, KIND_TEXTS, hashes), A(COMPUTED, KIND_INT, max_texts),
     END_FIELDS,
 };
 static const struct field version_fields[] = { SKILL_ID, AS_OF, END_FIELDS };
@@ -183,7 +183,7 @@ static enum err read_notes(struct ab_build *m)
         return OK;
     m->in.hashes.items = arena_alloc(&m->c->arena, AB_REVISIONS_MAX * sizeof *m->in.hashes.items);
     m->in.hashes.count = ab_report_hashes(m->report, m->in.hashes.items);
-    m->in.texts_most = TEXTS_MAX;
+    m->in.max_texts = TEXTS_MAX;
     TRY(read_all(m, &ab_notes, NOTES_A_PAGE, take_notes));
     if (!ab_report_unexplained(m->report))
         return OK;

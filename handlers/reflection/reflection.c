@@ -154,7 +154,7 @@ static void put_dry(struct call *c, struct reflection *r, struct cadence_skip sk
     buf_fmt(out, "%zu}}", r->prompt.tokens);
 }
 
-static enum err attempt(struct call *c, struct reflection *r, const struct reflection_ask *ask)
+static enum err attempt(struct call *c, struct reflection *r, const struct reflection_request *ask)
 {
     TRY(read_state(c, r));
     const struct cadence_skip skip = decide_skip(c, r, ask->force);
@@ -174,7 +174,7 @@ static enum err attempt(struct call *c, struct reflection *r, const struct refle
     return err;
 }
 
-enum err reflection_run(struct call *c, const struct reflection_ask *ask, struct buf *out)
+enum err reflection_run(struct call *c, const struct reflection_request *ask, struct buf *out)
 {
     struct reflection r = {
         .id = ask->deployment_id,
@@ -204,7 +204,7 @@ static enum err reflect_post(struct call *c)
              instant = instant_check(c, "as_of", in->as_of);
     TRY(names);
     TRY(instant);
-    const struct reflection_ask ask = {
+    const struct reflection_request ask = {
         .deployment_id = in->id,
         .as_of = in->as_of,
         .force = field_is_true(in->force),

@@ -34,10 +34,10 @@ const char *const value_expected[] = {
     [KIND_CURSOR] = "a cursor as text",
 };
 
-static void place_text(struct buf *out, const struct location *at)
+static void location_text(struct buf *out, const struct location *at)
 {
     if (at->up)
-        place_text(out, at->up);
+        location_text(out, at->up);
     if (!at->name) {
         buf_fmt(out, "[%zu]", at->index);
         return;
@@ -57,13 +57,13 @@ void value_bad(struct decoder *d, const struct location *at, enum fault fault, c
         d->p->count++;
         return;
     }
-    struct buf place = { .arena = d->arena };
-    place_text(&place, at);
+    struct buf location = { .arena = d->arena };
+    location_text(&location, at);
     va_list args;
     va_start(args, fmt);
     const char *detail = arena_vfmt(d->arena, fmt, args);
     va_end(args);
-    (void)problem_field(d->p, buf_string(&place), fault, "%s", detail);
+    (void)problem_field(d->p, buf_string(&location), fault, "%s", detail);
 }
 
 static const char *meant(struct decoder *d, const struct spelling *s)

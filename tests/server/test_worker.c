@@ -261,9 +261,9 @@ static void enter(struct guest *g)
 
 START_TEST(a_few_tasks_are_admitted_and_the_others_wait_their_turn)
 {
-    static struct guest inside[WORKER_INSIDE_MAX], waiting[4], refused;
+    static struct guest inside[WORKER_SLOTS], waiting[4], refused;
     open_loop();
-    for (int i = 0; i < WORKER_INSIDE_MAX; i++) {
+    for (int i = 0; i < WORKER_SLOTS; i++) {
         enter(&inside[i]);
         ck_assert(inside[i].ended && inside[i].err == OK);
     }
@@ -290,9 +290,9 @@ END_TEST
 
 START_TEST(a_released_slot_is_free_again)
 {
-    static struct guest guests[3 * WORKER_INSIDE_MAX];
+    static struct guest guests[3 * WORKER_SLOTS];
     open_loop();
-    for (int i = 0; i < 3 * WORKER_INSIDE_MAX; i++) {
+    for (int i = 0; i < 3 * WORKER_SLOTS; i++) {
         enter(&guests[i]);
         ck_assert(guests[i].ended && guests[i].err == OK);
         worker_leave(&loop);
