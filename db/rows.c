@@ -152,14 +152,32 @@ static void put_array(struct buf *out, const char *text, size_t len)
     buf_char(out, ']');
 }
 
+/* Object ids of PostgreSQL's types (pg_type). */
+enum {
+    TYPE_BOOL = 16,
+    TYPE_INT8 = 20,
+    TYPE_INT2 = 21,
+    TYPE_INT4 = 23,
+    TYPE_JSON = 114,
+    TYPE_FLOAT4 = 700,
+    TYPE_FLOAT8 = 701,
+    TYPE_TEXTS = 1009,
+    TYPE_TIMESTAMPTZ = 1184,
+    TYPE_NUMERIC = 1700,
+    TYPE_UUID = 2950,
+    TYPE_UUIDS = 2951,
+    TYPE_JSONB = 3802,
+};
+
 /* Types that are not listed become JSON strings. */
 static const struct {
     Oid type;
     void (*put)(struct buf *out, const char *text, size_t len);
 } kinds[] = {
-    { 16, put_bool },    { 20, put_raw },    { 21, put_raw },     { 23, put_raw },
-    { 1700, put_float }, { 700, put_float }, { 701, put_float },  { 114, put_raw },
-    { 3802, put_raw },   { 1184, put_time }, { 1009, put_array }, { 2951, put_array },
+    { TYPE_BOOL, put_bool },        { TYPE_INT8, put_raw },      { TYPE_INT2, put_raw },
+    { TYPE_INT4, put_raw },         { TYPE_NUMERIC, put_float }, { TYPE_FLOAT4, put_float },
+    { TYPE_FLOAT8, put_float },     { TYPE_JSON, put_raw },      { TYPE_JSONB, put_raw },
+    { TYPE_TIMESTAMPTZ, put_time }, { TYPE_TEXTS, put_array },   { TYPE_UUIDS, put_array },
 };
 
 static void put_value(struct buf *out, const PGresult *res, int row, int col)
@@ -215,8 +233,9 @@ static const struct {
     Oid type;
     void (*put)(struct buf *out, const char *text, size_t len);
 } cells[] = {
-    { 16, put_bool }, { 20, put_raw },   { 21, put_raw },   { 23, put_raw },     { 700, put_raw },
-    { 701, put_raw }, { 1700, put_raw }, { 2950, put_raw }, { 1184, cell_time },
+    { TYPE_BOOL, put_bool },   { TYPE_INT8, put_raw },   { TYPE_INT2, put_raw },
+    { TYPE_INT4, put_raw },    { TYPE_FLOAT4, put_raw }, { TYPE_FLOAT8, put_raw },
+    { TYPE_NUMERIC, put_raw }, { TYPE_UUID, put_raw },   { TYPE_TIMESTAMPTZ, cell_time },
 };
 
 static void put_cell(struct buf *out, const PGresult *res, int row, int col)

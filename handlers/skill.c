@@ -39,7 +39,7 @@ static const struct field put_fields[] = {
     S(FROM_BODY, KIND_TEXT, strategy, .required = true, .min = 1, .max = 20000),
     S(FROM_BODY, KIND_TEXTS, avoid, .max = 50, .item_max = 500),
     S(FROM_BODY, KIND_OBJECT, memory, SUB(memory_fields, struct memory_in)),
-    S(FROM_BODY, KIND_TIME, at, .fallback = "now"),
+    FIELD_AT(struct skill_in),
     END_FIELDS,
 };
 static const struct field get_fields[] = { SKILL_ID, VERSION, AS_OF, END_FIELDS };

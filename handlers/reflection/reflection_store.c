@@ -5,8 +5,6 @@
 #include "server/id.h"
 #include "server/metrics.h"
 
-enum { CLAIM_GRACE_MS = 5000 };
-
 /* clang-format off */
 #define P(kind, member) FIELD(COMPUTED, kind, struct reflection, member)
 const struct field reflection_params[] = {
@@ -34,7 +32,7 @@ enum err reflection_claim(struct call *c, struct reflection *r)
 {
     struct rows *found;
     r->claim = id_new(&c->arena);
-    r->claim_ms = call_limit_ms(c) + CLAIM_GRACE_MS;
+    r->claim_ms = call_limit_ms(c) + CALL_CLAIM_GRACE_MS;
     TRY(query_one(c, &claim_acquire, r, NULL, &found));
     if (rows_text(found, 0, &claimed.claimed))
         return OK;

@@ -70,6 +70,8 @@ struct call {
 bool call_models(const struct call *c);
 /* The time limit of the call. */
 int64_t call_limit_ms(const struct call *c);
+/* A claim outlives the time limit of its call by this much. */
+enum { CALL_CLAIM_GRACE_MS = 5000 };
 
 /* Completes the call with c->reply, or with the problem document of `err`. Called exactly once: by dispatch
  * after the handler returns, or by the callback of the query if the route does not wait. */

@@ -8,7 +8,7 @@
 #include "server/dispatch/query.h"
 #include "server/id.h"
 
-enum { CLAIM_GRACE_MS = 5000, CLAIM_TRIES = 2 };
+enum { CLAIM_TRIES = 2 };
 
 /* A claim on the key: the parameters of the statements in db/idempotency.sql. */
 struct claim {
@@ -163,7 +163,7 @@ static enum err run_with_claim(struct call *c)
     *in = (struct claim){ .key = c->exchange->headers.idempotency_key,
                           .request_hash = request_hash(c),
                           .claim = id_new(&c->arena),
-                          .claim_ms = call_limit_ms(c) + CLAIM_GRACE_MS };
+                          .claim_ms = call_limit_ms(c) + CALL_CLAIM_GRACE_MS };
     struct rows *r;
     for (int i = 0; i < CLAIM_TRIES; i++) {
         TRY(query_rows(c, &key_claim, in, NULL, &r));
