@@ -18,16 +18,19 @@ const LIMIT = 3;
 const certs = await certificates();
 const { cert, key } = await certs.selfSigned('proxy');
 const s = suite({ args: ['--trusted-proxies', '127.0.0.1', '--max-connections-per-address', String(LIMIT)] });
-const port = await new Promise((resolve) => {
-  const server = net.createServer().listen(0, '127.0.0.1', () => {
-    const free = server.address().port;
-    server.close(() => resolve(free));
+/** A port that is free now; somebody may take it before nginx does. */
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = net.createServer().listen(0, '127.0.0.1', () => {
+      const free = server.address().port;
+      server.close(() => resolve(free));
+    });
   });
-});
-let nginx, api;
+let nginx, api, port;
 
 /** Runs nginx with the committed configuration: only its ports and paths are replaced. */
-async function startNginx() {
+async function startNginx(tries = 5) {
+  port = await freePort();
   const site = readFileSync(join(ROOT, 'docker/nginx.conf'), 'utf8')
     .replace('127.0.0.1:8080', `127.0.0.1:${s.service.port}`)
     .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
@@ -42,11 +45,14 @@ async function startNginx() {
   nginx.ended = ended(nginx);
   nginx.stdout.resume();
   nginx.stderr.setEncoding('utf8').on('data', (text) => (nginx.log = (nginx.log ?? '') + text));
+  const taken = () => nginx.exitCode !== null && /Address already in use/.test(nginx.log);
   api = makeClient(`https://localhost:${port}`, { agent: new https.Agent({ keepAlive: true, servername: 'localhost', ca: readFileSync(cert) }) });
   await until(async () => {
+    if (taken()) return true;
     assert.equal(nginx.exitCode, null, nginx.log);
     return (await api.get('/health/ready').catch(() => null))?.status === 200;
   }, 'nginx serves');
+  if (taken() && tries > 1) await startNginx(tries - 1);
 }
 
 after(async () => {
