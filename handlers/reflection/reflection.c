@@ -170,7 +170,7 @@ static enum err attempt(struct call *c, struct reflection *r, const struct refle
     if (err == OK)
         err = reflect_claimed(c, r, ask->force);
     if (err != OK) /* even if it is unknown whether the claim was made */
-        reflection_release(c, r);
+        reflection_release(c, r, err);
     return err;
 }
 

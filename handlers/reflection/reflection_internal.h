@@ -60,7 +60,7 @@ const char *reflection_model(const struct call *c, const struct reflection *r);
 /* ERR_REFLECTION_RUNNING: another attempt has the claim. */
 enum err reflection_claim(struct call *c, struct reflection *r) must_check;
 /* Releases the claim. If that fails, the claim ends with its database connection, or expires. */
-void reflection_release(struct call *c, struct reflection *r);
+void reflection_release(struct call *c, struct reflection *r, enum err ended);
 
 /* Stores the outcome, releases the claim and appends the response, in one transaction. */
 enum err reflection_store(struct call *c, struct reflection *r) must_check;

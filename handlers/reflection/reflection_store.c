@@ -42,10 +42,10 @@ enum err reflection_claim(struct call *c, struct reflection *r)
                        "ask again when it has ended, which takes at most %s s more", left ? left : "a few");
 }
 
-void reflection_release(struct call *c, struct reflection *r)
+void reflection_release(struct call *c, struct reflection *r, enum err ended)
 {
     if (r->claim)
-        query_clean_up(c, &claim_release, r);
+        query_clean_up(c, &claim_release, r, ended);
 }
 
 /* ---- the response ---- */

@@ -153,7 +153,7 @@ static enum err finish_claim(struct call *c, enum err err)
         err = idempotency_settle(c);
     if (claim->transient ||
         (err != OK && err != ERR_OUTCOME_UNKNOWN)) /* a no-op if settled: no claim is left */
-        query_clean_up(c, &key_release, claim);
+        query_clean_up(c, &key_release, claim, err);
     return err;
 }
 

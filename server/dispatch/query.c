@@ -91,9 +91,9 @@ enum err query_run(struct call *c, const struct query *q, const void *in)
     return err;
 }
 
-void query_clean_up(struct call *c, const struct query *q, const void *in)
+void query_clean_up(struct call *c, const struct query *q, const void *in, enum err ended)
 {
-    if (c->task.over)
+    if (c->task.over || ended == ERR_REQUEST_TIMEOUT)
         db_post(&c->task, q->statement, param_values(&c->task, c->now, q, in, &c->arena));
     else
         (void)!query_run(c, q, in);

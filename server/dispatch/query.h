@@ -56,9 +56,9 @@ enum err query_rows(struct call *c, const struct query *q, const void *in, struc
 enum err query_one(struct call *c, const struct query *q, const void *in, struct arena *arena,
                    struct rows **rows) must_check;
 enum err query_run(struct call *c, const struct query *q, const void *in) must_check;
-/* Undoes a claim when the work has ended. Waits, so that a retry finds it undone; once the time of the call
- * is up it only sends the statement, so that the reply is not held up. */
-void query_clean_up(struct call *c, const struct query *q, const void *in);
+/* Undoes a claim when the work has ended, with `ended`. Waits, so that a retry finds it undone; once the time
+ * of the call is up it only sends the statement, so that the reply is not held up. */
+void query_clean_up(struct call *c, const struct query *q, const void *in, enum err ended);
 /* For a reply that repeats what an earlier transaction stored: waits until that is as durable as a commit of
  * this call, on disk and on the synchronous standbys. Inside a transaction, its commit waits. Call it after
  * the read that found the rows. */

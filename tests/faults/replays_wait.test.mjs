@@ -14,14 +14,31 @@ const reload = async (sql) => {
   await s.query(sql);
   await s.query('SELECT pg_reload_conf()');
 };
-/** Commits that wait for the standby. */
-const waiting = () => s.query("SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+/** Commits that wait for the standby, but for the test writes behind /health/ready. */
+const waiting = () => s.query("SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query NOT LIKE '%probe%'");
+
+/** PostgreSQL's processes read a changed setting one after the other: commits until one of them waits. */
+async function commitsWait() {
+  const other = await s.cluster.connect(s.database);
+  try {
+    for (let pid; !pid; ) {
+      let done = false;
+      const commit = other.query("SELECT pg_logical_emit_message(true, 'test', '')").finally(() => (done = true));
+      [{ pid }] = await until(async () => (done ? [{}] : ((rows) => rows.length && rows)(await waiting())), 'the commit waits, or is done');
+      if (pid) await s.query('SELECT pg_cancel_backend($1)', [pid]);
+      await commit;
+    }
+  } finally {
+    await other.end();
+  }
+}
 
 /** Runs `work` while commits wait for a standby that is gone; it gets the function that lets them pass. */
 async function withoutStandby(work) {
   await reload("ALTER SYSTEM SET synchronous_standby_names = 'gone'");
   const pass = () => reload('ALTER SYSTEM RESET synchronous_standby_names');
   try {
+    await commitsWait();
     return await work(pass);
   } finally {
     await pass();
