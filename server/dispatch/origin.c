@@ -2,6 +2,7 @@
 #include "server/dispatch/origin.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -63,10 +64,18 @@ static const char *after_scheme(const char *url)
     return strncasecmp(url, "https://", 8) == 0 ? url + 8 : NULL;
 }
 
+/* The last host of this thread that was allowed: most requests have the same. */
+static _Thread_local char last_allowed[64];
+
 static enum err check_name(struct call *c, const char *host, size_t len)
 {
-    if (origin_is_allowed_host(host, len, c->loop->config->allowed_hosts))
+    if (len < sizeof last_allowed && strncmp(last_allowed, host, len) == 0 && !last_allowed[len])
         return OK;
+    if (origin_is_allowed_host(host, len, c->loop->config->allowed_hosts)) {
+        if (len < sizeof last_allowed)
+            snprintf(last_allowed, sizeof last_allowed, "%.*s", (int)len, host);
+        return OK;
+    }
     return problem_set(&c->problem, ERR_MISDIRECTED_REQUEST,
                        "\"%.*s\" is not served without keys: use localhost, or name it in --allowed-hosts",
                        (int)(len > 128 ? 128 : len), host);

@@ -36,18 +36,51 @@ struct part {
     size_t len;
 };
 
+/* What a byte may be part of. */
+enum { TOKEN = 1, TARGET = 2, VALUE = 4 };
+
+enum { IN_TARGET = TARGET | VALUE, IN_ALL = TOKEN | TARGET | VALUE };
+
+/* A target has visible ASCII, or bytes of UTF-8, which are checked when it is decoded. */
+static const unsigned char kinds[256] = {
+    ['\t'] = VALUE,
+    [' '] = VALUE,
+    ['!'] = IN_ALL,
+    ['"'] = IN_TARGET,
+    ['#' ... '\''] = IN_ALL,
+    ['(' ... ')'] = IN_TARGET,
+    ['*' ... '+'] = IN_ALL,
+    [','] = IN_TARGET,
+    ['-' ... '.'] = IN_ALL,
+    ['/'] = IN_TARGET,
+    ['0' ... '9'] = IN_ALL,
+    [':' ... '@'] = IN_TARGET,
+    ['A' ... 'Z'] = IN_ALL,
+    ['[' ... ']'] = IN_TARGET,
+    ['^' ... 'z'] = IN_ALL, /* ^ _ ` and the letters */
+    ['{'] = IN_TARGET,
+    ['|'] = IN_ALL,
+    ['}'] = IN_TARGET,
+    ['~'] = IN_ALL,
+    [0x80 ... 0xff] = IN_TARGET,
+};
+
 static bool is_token_char(unsigned char c)
 {
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
-           (c && strchr("!#$%&'*+-.^_`|~", c));
+    return kinds[c] & TOKEN;
+}
+
+static bool has_only(struct part p, unsigned char kind)
+{
+    unsigned char all = kind;
+    for (size_t i = 0; i < p.len; i++)
+        all &= kinds[(unsigned char)p.at[i]];
+    return all;
 }
 
 static bool is_token(struct part p)
 {
-    for (size_t i = 0; i < p.len; i++)
-        if (!is_token_char((unsigned char)p.at[i]))
-            return false;
-    return p.len > 0;
+    return p.len && has_only(p, TOKEN);
 }
 
 static bool is_same(struct part p, const char *text)
@@ -55,21 +88,14 @@ static bool is_same(struct part p, const char *text)
     return p.len == strlen(text) && strncasecmp(p.at, text, p.len) == 0;
 }
 
-/* Visible ASCII, or bytes of UTF-8, which are checked when the target is decoded. */
 static bool is_target(struct part p)
 {
-    for (size_t i = 0; i < p.len; i++)
-        if ((unsigned char)p.at[i] <= ' ' || p.at[i] == 0x7f)
-            return false;
-    return p.len > 0;
+    return p.len && has_only(p, TARGET);
 }
 
 static bool is_value(struct part p)
 {
-    for (size_t i = 0; i < p.len; i++)
-        if (((unsigned char)p.at[i] < ' ' && p.at[i] != '\t') || p.at[i] == 0x7f)
-            return false;
-    return true;
+    return has_only(p, VALUE);
 }
 
 static size_t count_parameters(struct part target)
