@@ -164,9 +164,10 @@ const char *field_ref_value(const struct field_ref *ref, const void *values, str
     struct buf out = { .arena = arena };
     switch (f->kind) {
     case KIND_INT:
-        return *(const int64_t *)member == FIELD_NO_INT
-                   ? NULL
-                   : arena_fmt(arena, "%lld", (long long)*(const int64_t *)member);
+        if (*(const int64_t *)member == FIELD_NO_INT)
+            return NULL;
+        buf_int(&out, *(const int64_t *)member);
+        return buf_string(&out);
     case KIND_TEXTS:
     case KIND_TAGS:
     case KIND_UUIDS:
