@@ -11,6 +11,10 @@
 /* On failure each function prints one line on stderr and returns false. Each waits for a server that is still
  * starting. */
 
+/* Creates the extensions as a superuser, for a service whose role is none. Waits like
+ * admin_migrate_and_describe. */
+bool admin_extensions(const char *admin_url, int64_t wait_ms);
+
 /* Connects, checks the server version, pgvector and the privileges of the role, then applies the missing
  * migrations and logs each one. Safe when several services start at once. *has_keys (may be NULL) is set to
  * whether an API key was ever created. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/admin.h"
 #include "db/admin_internal.h"
 #include "server/log.h"
 
@@ -133,6 +134,15 @@ bool admin_schema_move_extensions(PGconn *pg)
         move_extension(pg, PQgetvalue(r, i, 0));
     PQclear(r);
     return true;
+}
+
+bool admin_extensions(const char *admin_url, int64_t wait_ms)
+{
+    PGconn *pg = admin_connect_within(admin_url, wait_ms);
+    bool ok = pg && make_extension(pg, "vector") && make_extension(pg, "pg_trgm") &&
+              admin_schema_move_extensions(pg);
+    PQfinish(pg);
+    return ok;
 }
 
 bool admin_schema_prepare(PGconn *pg)

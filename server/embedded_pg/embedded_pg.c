@@ -35,7 +35,7 @@ static struct {
     struct pg_folder folder;
     struct pg_install install;
     int connections;
-    char url[64 + 3 * PG_SOCKET_PATH];
+    char url[64 + 3 * PG_SOCKET_PATH], admin_url[64 + 3 * PG_SOCKET_PATH];
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -56,7 +56,7 @@ static bool is_stopping(void)
     return stopping;
 }
 
-static void make_url(void)
+static void make_urls(void)
 {
     static const char hex[] = "0123456789ABCDEF";
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
@@ -72,8 +72,14 @@ static void make_url(void)
         }
     }
     *p = 0;
-    snprintf(pg.url, sizeof pg.url, "postgresql://" PG_ROLE "@/" PG_DATABASE "?host=%s&port=%d", host,
-             PG_PORT);
+    static const char format[] = "postgresql://%s@/" PG_DATABASE "?host=%s&port=%d";
+    snprintf(pg.url, sizeof pg.url, format, PG_ROLE, host, PG_PORT);
+    snprintf(pg.admin_url, sizeof pg.admin_url, format, PG_ADMIN, host, PG_PORT);
+}
+
+const char *embedded_pg_admin_url(void)
+{
+    return pg.admin_url;
 }
 
 /* ---- start ---- */
@@ -315,7 +321,7 @@ bool embedded_pg_start(const char *data, int connections, const char **url)
         embedded_pg_stop();
         return false;
     }
-    make_url();
+    make_urls();
     *url = pg.url;
     return true;
 }
@@ -328,7 +334,7 @@ bool embedded_pg_join(const char *data, const char **url)
         embedded_pg_stop();
         return false;
     }
-    make_url();
+    make_urls();
     *url = pg.url;
     return true;
 }

@@ -13,6 +13,9 @@ bool embedded_pg_start(const char *data, int connections, const char **url);
 /* The same for a command other than serve: if a service runs on `data`, uses its cluster. */
 bool embedded_pg_join(const char *data, const char **url);
 
+/* The connection string of the cluster's superuser, after either of them. */
+const char *embedded_pg_admin_url(void);
+
 /* Stops the cluster if this process started it (fast shutdown), and waits. */
 void embedded_pg_stop(void);
 

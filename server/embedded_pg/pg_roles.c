@@ -1,5 +1,6 @@
 /* The roles of the private cluster: an administrator, who makes what only a superuser can make, and the role
- * of the service, which owns its own schema and nothing else. */
+ * of the service, which owns its own schema and nothing else. The administrator makes the extensions later
+ * (admin_extensions): what is made without a server counts as a part of PostgreSQL, and no dump has it. */
 #include "server/embedded_pg/pg.h"
 
 #include <stdio.h>
@@ -39,25 +40,9 @@ static const char roles_sql[] =
 
 static const char database_sql[] = "create database " PG_DATABASE " owner " PG_ROLE ";\n\n";
 
-static const char schema_sql[] =
-    "alter database " PG_DATABASE " owner to " PG_ROLE ";\n\n"
-    "create schema if not exists daybook;\n\n"
-    "alter schema daybook owner to " PG_ROLE ";\n\n"
-    "do $$ begin\n"
-    "  if exists (select from pg_available_extensions\n"
-    "             where name = 'vector' and default_version ~ '^0\\.[0-7](\\.|$)') then\n"
-    "    raise 'pgvector 0.8 or newer is needed: install a newer package of it';\n"
-    "  end if;\n"
-    "end $$;\n\n"
-    "create extension if not exists vector schema public;\n\n"
-    "create extension if not exists pg_trgm schema public;\n\n"
-    "do $$ declare\n" /* the first versions had them in the schema daybook */
-    "  extension text;\n"
-    "begin\n"
-    "  for extension in select extname from pg_extension where extnamespace = 'daybook'::regnamespace loop\n"
-    "    execute format('alter extension %I set schema public', extension);\n"
-    "  end loop;\n"
-    "end $$;\n\n";
+static const char schema_sql[] = "alter database " PG_DATABASE " owner to " PG_ROLE ";\n\n"
+                                 "create schema if not exists daybook;\n\n"
+                                 "alter schema daybook owner to " PG_ROLE ";\n\n";
 
 /* A sequence of a column has the owner of its table. */
 static const char owners_sql[] =
