@@ -2,6 +2,9 @@
 #include "server/problem.h"
 
 #include <ctype.h>
+#include <string.h>
+
+#include "core/base/utf8.h"
 
 enum { MAX_BAD_FIELDS = 100 };
 
@@ -44,11 +47,21 @@ void problem_clear(struct problem *p)
     problem_begin(p, p->arena);
 }
 
+/* Details and fields quote requests, whose bytes are not always UTF-8; and a precision may cut a character.
+ */
+static char *printable(char *text)
+{
+    size_t at = 0, len = strlen(text);
+    while ((at += utf8_check(text + at, len - at)) < len)
+        text[at] = '?';
+    return text;
+}
+
 enum err problem_set(struct problem *p, enum err e, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    p->detail = arena_vfmt(p->arena, fmt, args);
+    p->detail = printable(arena_vfmt(p->arena, fmt, args));
     va_end(args);
     return e;
 }
@@ -58,11 +71,11 @@ enum err problem_field(struct problem *p, const char *field, enum fault fault, c
     if (p->count++ >= MAX_BAD_FIELDS)
         return ERR_INVALID_FIELDS;
     struct bad_field *bad = arena_zero(p->arena, sizeof *bad);
-    bad->field = arena_text(p->arena, field);
+    bad->field = printable(arena_text(p->arena, field));
     bad->fault = fault;
     va_list args;
     va_start(args, fmt);
-    bad->detail = arena_vfmt(p->arena, fmt, args);
+    bad->detail = printable(arena_vfmt(p->arena, fmt, args));
     va_end(args);
     if (p->last)
         p->last->next = bad;

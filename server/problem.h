@@ -53,6 +53,8 @@ void problem_begin(struct problem *p, struct arena *arena);
 /* Makes the problem empty, in the same arena: for an error that was dealt with, or before another try. */
 void problem_clear(struct problem *p);
 
+/* Bytes of the texts that are not UTF-8 become question marks. */
+
 /* Sets the detail and returns `e`, so that `return problem_set(p, ERR_…, "…")` reads as one step. */
 enum err problem_set(struct problem *p, enum err e, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

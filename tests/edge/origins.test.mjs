@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
 import { newLesson } from '../lib/lessons.mjs';
 import { metricsOf } from '../lib/metrics.mjs';
+import { sendRaw, statusesOf } from '../lib/raw.mjs';
 import { createKey } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -97,6 +98,25 @@ test('the own origin and that of --cors-origin may write, and every origin may r
     assert.equal((await ask(base, 'GET', '/v1/lessons', { origin: 'https://example.com' })).status, 200);
   });
 });
+
+const QUOTED = {
+  'an origin that is not UTF-8': ['POST /v1/lessons', 'Host: localhost\r\nOrigin: http://\xff\xc3"\x80', 403],
+  'a long origin that is cut inside a character': ['POST /v1/lessons', `Host: localhost\r\nOrigin: ${'a'.repeat(127)}\xc3\xa9`, 403],
+  'a host that is not UTF-8': ['GET /v1/lessons', 'Host: \xff\xed\xa0\x80.example', 421],
+  'a long host that is cut inside a character': ['GET /v1/lessons', `Host: ${'a'.repeat(127)}\xc3\xa9`, 421],
+  'a target that is not UTF-8': ['GET /v1/\xff\xc3', 'Host: localhost', 400],
+  'a path whose escapes are not UTF-8': ['GET /v1/%ff%c3', 'Host: localhost', 400],
+  'a parameter that is not UTF-8': ['GET /v1/lessons?\xff=%ff', 'Host: localhost', 400],
+  'a method that is not UTF-8': ['P\xc3ST /v1/lessons', 'Host: localhost', 400],
+};
+
+for (const [name, [line, headers, status]] of Object.entries(QUOTED))
+  test(`${name} is ${status} with a valid document`, async () => {
+    const text = await sendRaw(Number(new URL(s.service.base).port), `${line} HTTP/1.1\r\n${headers}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    assert.deepEqual(statusesOf(text), [status], text);
+    const body = Buffer.from(text.slice(text.indexOf('\r\n\r\n') + 4), 'latin1');
+    assert.equal(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)).status, status);
+  });
 
 test('with a key every host is served, and a foreign origin still may not write', async () => {
   const { key } = await createKey(s.url, 'local', 'agent');
