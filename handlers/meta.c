@@ -29,8 +29,8 @@ static enum err version(struct call *c)
 static enum err metrics(struct call *c)
 {
     const char *key = c->loop->config->metrics_key;
-    if (key[0] && !auth_has_key(c, key))
-        return problem_set(&c->problem, ERR_UNAUTHENTICATED, "send the metrics key as Authorization: Bearer");
+    if (key[0])
+        TRY(auth_configured_key(c, key));
     metrics_page(call_reply_json(c, 200));
     c->reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
     return OK;

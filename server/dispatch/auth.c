@@ -78,12 +78,9 @@ static const char *token(const struct call *c)
 }
 
 /* Compares digests, so that the time says nothing about the key. */
-bool auth_has_key(const struct call *c, const char *key)
+static bool is_key(const char *sent, const char *key)
 {
-    const char *sent = token(c);
     char hashes[2][SHA256_HEX_SIZE];
-    if (!sent)
-        return false;
     sha256_hex(sent, strlen(sent), hashes[0]);
     sha256_hex(key, strlen(key), hashes[1]);
     return memcmp(hashes[0], hashes[1], SHA256_HEX_SIZE) == 0;
@@ -199,6 +196,17 @@ static enum err rejected(struct call *c, enum standing standing, const struct kn
     char at[TIME_TEXT_SIZE];
     time_text_short(k->key.expires_us, at);
     return problem_set(&c->problem, ERR_UNAUTHENTICATED, "the key expired at %s", at);
+}
+
+enum err auth_configured_key(struct call *c, const char *key)
+{
+    const char *sent = token(c);
+    if (!sent)
+        return problem_set(&c->problem, ERR_UNAUTHENTICATED, "send the key as Authorization: Bearer");
+    if (is_key(sent, key))
+        return OK;
+    TRY(take_failure(c));
+    return rejected(c, STANDING_UNKNOWN, NULL);
 }
 
 /* ---- what the loop knows ---- */

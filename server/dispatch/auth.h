@@ -8,8 +8,8 @@ struct auth *auth_open(struct loop *loop);
 void auth_close(struct auth *auth);
 bool auth_ready(const struct auth *auth);
 
-/* Whether the request carries this key. */
-bool auth_has_key(const struct call *c, const char *key);
+/* Demands this key of the configuration. A wrong one is limited and logged as an unknown API key is. */
+enum err auth_configured_key(struct call *c, const char *key) must_check;
 /* Rejects what the loop's keys can decide before the address of the client is known: a missing key, a role
  * that is too low, a key beyond its rate. Never waits. */
 enum err auth_early(struct call *c) must_check;

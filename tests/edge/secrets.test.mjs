@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
 import { startCluster } from '../lib/cluster.mjs';
+import { until } from '../lib/processes.mjs';
 import { command, startService } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -98,6 +99,18 @@ test('/metrics with a key of its own is for that key only', async () => {
     const { text } = await api.get('/metrics', { status: 200, headers: { authorization: 'Bearer s3cret' } });
     assert.match(text, /^daybook_info/m);
     await api.get('/health/ready', { status: 200 });
+  });
+});
+
+test('wrong metrics keys are limited and counted as unknown keys are, and the right one is not hurt', async () => {
+  await using({ args: ['--metrics-key-file', await file('scrape', 's3cret'), '--max-failed-keys', '1'] }, async (service, api) => {
+    const get = (key) => api.get('/metrics', { headers: { authorization: `Bearer ${key}` } });
+    assert.equal((await get('guess')).status, 401);
+    assert.equal((await get('guess2')).json.code, 'too_many_failed_keys');
+    const { status, text } = await get('s3cret');
+    assert.equal(status, 200);
+    assert.match(text, /^daybook_keys_rejected_total\{reason="unknown"\} 1$/m);
+    await until(() => / key_rejected /.test(service.log), 'it is logged');
   });
 });
 
