@@ -147,6 +147,7 @@ static enum err begin(struct exchange *x)
     set_limits(c);
     TRY(origin_check_writer(c));
     TRY(auth_early(c));
+    x->limits.unknown = !c->owner;
     if (x->method == POST && headers->idempotency_key && !is_visible_ascii(headers->idempotency_key, 1, 255))
         return ERR_INVALID_IDEMPOTENCY_KEY;
     return exchange_has_body(x) ? body_check(c) : OK;

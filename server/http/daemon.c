@@ -107,7 +107,8 @@ void exchange_identified(struct exchange *x, enum err err)
 {
     if (x->state == EXCHANGE_STOPPED)
         return;
-    if (err == OK)
+    x->identified = true;
+    if (err == OK && x->limits.bulk)
         err = open_spool(x);
     if (err != OK && should_drain(x)) {
         x->refused = err;
@@ -119,11 +120,11 @@ void exchange_identified(struct exchange *x, enum err err)
         exchange_set_state(x, EXCHANGE_IDENTIFIED);
 }
 
-/* Authenticates before a bulk body is read, so that an unknown key cannot fill the disk. */
+/* Authenticates before the body is read, so that an unknown key cannot fill the memory or the disk. */
 static void identify(struct exchange *x)
 {
     x->http->app->identify(x);
-    if (x->state == EXCHANGE_BODY && !x->spool && x->refused == OK)
+    if (x->state == EXCHANGE_BODY && !x->identified)
         exchange_set_state(x, EXCHANGE_IDENTIFYING);
 }
 
@@ -143,7 +144,7 @@ static void begin(struct exchange *x, const char *method)
         app->refuse(x, refused != OK ? refused : err);
     else if (x->reply->status) /* OPTIONS */
         exchange_answered(x);
-    else if (x->limits.bulk && exchange_has_body(x))
+    else if ((x->limits.bulk || x->limits.unknown) && exchange_has_body(x))
         identify(x);
 }
 

@@ -167,7 +167,7 @@ void exchange_set_state(struct exchange *x, enum exchange_state state)
         unlist(x);
     if (states[state].clock == CLOCK_NONE)
         loop_timer_off(h->loop, &x->timer);
-    else if (states[state].clock != states[old].clock)
+    else if (states[state].clock != states[old].clock || !x->timer.armed) /* it may have fired */
         start_timer(x);
     if (states[state].suspended && !states[old].suspended)
         MHD_suspend_connection(x->connection);

@@ -52,7 +52,7 @@ enum exchange_state {
     EXCHANGE_HEADERS,     /* reading the headers */
     EXCHANGE_BODY,        /* reading the body */
     EXCHANGE_CUT,         /* ended in the middle of its body; the next bytes close the connection */
-    EXCHANGE_IDENTIFYING, /* authenticating the caller before a bulk body is read */
+    EXCHANGE_IDENTIFYING, /* authenticating the caller before the body is read */
     EXCHANGE_IDENTIFIED,  /* authenticated; the daemon repeats the headers callback, then reads the body */
     EXCHANGE_WORKING,     /* the application has just been called */
     EXCHANGE_POLLED,      /* working; the daemon polls for the reply for a short time */
@@ -86,6 +86,7 @@ struct exchange {
     struct http_headers headers;
     struct buf body;
     struct spool *spool; /* holds a bulk body instead of `body` */
+    bool identified;     /* exchange_identified was called */
     enum err refused;    /* not OK: the body is discarded, and this error is sent when it has arrived */
     struct stream stream;
 
@@ -96,6 +97,7 @@ struct exchange {
         int64_t own_ms;  /* the same without the time that others work: see task_elsewhere_us */
         bool bulk;       /* the body is spooled, and the work starts with the reply */
         bool sheds;      /* rejected under overload */
+        bool unknown;    /* the caller is not known yet */
     } limits;
 
     struct timer timer;
@@ -114,7 +116,8 @@ struct http_app {
     /* After the headers. Sets x->limits, and rejects requests that need no body to be rejected. May complete
      * the reply. */
     enum err (*begin)(struct exchange *x);
-    /* Authenticates the caller before a bulk body is read. Calls exchange_identified, now or later. */
+    /* Authenticates the caller before a body is read: one in bulk, or that of an unknown caller. Calls
+     * exchange_identified, now or later. */
     void (*identify)(struct exchange *x);
     /* After the body. Calls exchange_answered, now or later. */
     void (*run)(struct exchange *x);

@@ -21,7 +21,7 @@ struct http {
     bool draining;     /* new requests are rejected */
     bool abandoned;    /* running requests must end */
     bool run_needed;   /* the daemon must run in this turn */
-    struct timer trim; /* returns the memory of streams that have ended */
+    struct timer trim; /* returns the memory of streams and large bodies that have ended */
     int64_t ran_us;    /* time of the daemon's last run */
     int64_t begun;     /* requests since the start */
 };

@@ -6,7 +6,13 @@
 #include "core/base/memory.h"
 #include "server/http/http_internal.h"
 
-enum { HIGH_WATER = 16 * 1024, LOW_WATER = 8 * 1024, READ_BYTES = 8 * 1024, TRIM_US = 1000 * 1000 };
+enum {
+    HIGH_WATER = 16 * 1024,
+    LOW_WATER = 8 * 1024,
+    READ_BYTES = 8 * 1024,
+    LARGE_BODY = 128 * 1024,
+    TRIM_US = 1000 * 1000
+};
 
 static bool writer_waits(const struct exchange *x)
 {
@@ -47,7 +53,8 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
     return (ssize_t)n;
 }
 
-/* The allocator keeps what hundreds of streams have freed, because smaller blocks lie between. */
+/* The allocator keeps what hundreds of streams or large bodies have freed, because smaller blocks lie
+ * between. */
 static void on_trim(struct timer *t)
 {
     (void)t;
@@ -57,7 +64,7 @@ static void on_trim(struct timer *t)
 void stream_free(struct exchange *x)
 {
     struct http *h = x->http;
-    if (!x->stream.started)
+    if (!x->stream.started && x->body.cap < LARGE_BODY)
         return;
     release_buffer(&x->stream);
     h->trim.fire = on_trim;

@@ -1,10 +1,13 @@
 // Unknown keys cost at most one lookup each, and hurt nobody else. The bounds are counted, never timed: where a limit refills with
 // time, the time that has passed is part of the bound.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
-import { whileLocked } from '../lib/faults.mjs';
+import { connectMany, whileLocked } from '../lib/faults.mjs';
 import { metricsOf } from '../lib/metrics.mjs';
+import { until } from '../lib/processes.mjs';
+import { sendRaw, statusesOf } from '../lib/raw.mjs';
 import { createKey } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -126,5 +129,42 @@ test('a known key does not wait for the table of keys, and neither do thousands 
       for (let i = 0; i < 20; i++) await good.get('/v1/lessons?limit=0', { status: 422 }); // rejected after authentication, without the database
       strangers.forEach((stranger) => stranger.catch(() => {}));
     }, 'daybook.api_keys');
+  });
+});
+
+const post = (key, length, headers = '') =>
+  `POST /v1/lessons HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${length}\r\n${headers}\r\n`;
+
+test('a key that is not good is rejected before its body is read, and a new key may send it', async () => {
+  const spent = await createKey(s.url, 'spent', 'agent');
+  await s.query('UPDATE daybook.api_keys SET revoked_at = now() WHERE id = $1', [spent.id]);
+  await withService(['--loops', '1'], async ({ service }) => {
+    const ask = (key) => post(key, 2, 'Expect: 100-continue\r\n');
+    for (const key of ['dbk_unknown', 'dbk_unknown', spent.key]) assert.deepEqual(statusesOf(await sendRaw(service.port, ask(key))), [401]);
+    const { key } = await createKey(s.url, 'new', 'agent');
+    const [socket] = await connectMany(1, service.port, () => ask(key));
+    let text = '';
+    socket.on('data', (data) => (text += data));
+    await until(() => text.startsWith('HTTP/1.1 100 '), 'it says continue');
+    socket.write('{}');
+    await until(() => statusesOf(text).includes(422), 'the body is read');
+  });
+});
+
+test('the bodies of unknown keys are not kept', async () => {
+  await withService(['--loops', '1', '--max-failed-keys', '1000000'], async ({ service }) => {
+    const peak = () => 1024 * Number(readFileSync(`/proc/${service.pid}/status`, 'utf8').match(/VmHWM:\s+(\d+)/)[1]);
+    const [COUNT, LENGTH] = [64, 1_000_000];
+    assert.deepEqual(statusesOf(await sendRaw(service.port, post('dbk_first', LENGTH) + ' '.repeat(LENGTH))), [401]);
+    const before = peak();
+    const sockets = await connectMany(COUNT, service.port, (i) => post(`dbk_body_${i % 4}`, LENGTH) + ' '.repeat(LENGTH - 1));
+    const answers = sockets.map(() => '');
+    sockets.forEach((socket, i) => socket.on('data', (data) => (answers[i] += data)));
+    await until(() => sockets.every((socket) => socket.writableLength === 0), 'all but the last bytes are sent');
+    sockets.forEach((socket) => socket.write(' '));
+    await until(() => answers.every((text) => statusesOf(text)[0] === 401), 'all are rejected');
+    const grown = peak() - before;
+    assert.ok(grown < (COUNT * LENGTH) / 2, `${grown} bytes`);
+    sockets.forEach((socket) => socket.destroy());
   });
 });
