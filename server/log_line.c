@@ -129,9 +129,8 @@ static bool needs_quotes(const char *text, size_t len)
     return len == 0;
 }
 
-static void put_value(struct log_line *l, const char *text, size_t len)
+static void put_value(struct log_line *l, const char *text, size_t len, bool quoted)
 {
-    bool quoted = l->json || needs_quotes(text, len);
     if (quoted)
         put(l, "\"", 1);
     put_escaped(l, text, len, true);
@@ -145,7 +144,8 @@ void log_line_text(struct log_line *l, const char *name, const char *text)
     if (!text || l->end - l->at < 256)
         return;
     put_name(l, name, strlen(name));
-    put_value(l, text, strnlen(text, 512));
+    const size_t len = strnlen(text, 512);
+    put_value(l, text, len, l->json || needs_quotes(text, len));
 }
 
 void log_line_number(struct log_line *l, const char *name, long long value)
@@ -235,7 +235,8 @@ static bool detail_fields(struct log_line *l, const char *text)
                 (len == 1 || *value != '0'))
                 put(l, value, len);
             else
-                put_value(l, quoted ? value + 1 : value, quoted ? len - 2 : len);
+                put_value(l, quoted ? value + 1 : value, quoted ? len - 2 : len,
+                          quoted || l->json || needs_quotes(value, len));
         }
         text = *end ? end + 1 : end;
     }
@@ -246,13 +247,13 @@ void log_line_detail(struct log_line *l, const char *text)
 {
     if (!*text || l->end - l->at < 64)
         return;
-    if (!l->json) {
+    if (detail_fields(NULL, text)) {
+        detail_fields(l, text);
+    } else if (!l->json) {
         put(l, " ", 1);
         put_escaped(l, text, strlen(text), false);
-    } else if (detail_fields(NULL, text)) {
-        detail_fields(l, text);
     } else {
         put_name(l, "detail", 6);
-        put_value(l, text, strlen(text));
+        put_value(l, text, strlen(text), true);
     }
 }

@@ -96,6 +96,24 @@ START_TEST(a_detail_of_names_and_values_becomes_fields)
 }
 END_TEST
 
+START_TEST(quotes_inside_a_quoted_value_of_a_detail_are_escaped_in_text)
+{
+    static const char *const cases[][2] = {
+        { "reason=\"role \"x\" is unknown\" n=1", " reason=\"role \\\"x\\\" is unknown\" n=1" },
+        { "reason=\"gone\" n=007", " reason=\"gone\" n=007" },
+        { "path=\"C:\\x\"", " path=\"C:\\\\x\"" },
+        { "all \"requests\" ended", " all \"requests\" ended" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char expected[128];
+        open_line(false);
+        log_line_detail(&line, cases[i][0]);
+        snprintf(expected, sizeof expected, " info tried%s", cases[i][1]);
+        ck_assert_str_eq(behind_stamp(closed()), expected);
+    }
+}
+END_TEST
+
 START_TEST(a_line_that_is_too_long_is_truncated_and_stays_well_formed)
 {
     static char text[8192];
@@ -213,6 +231,7 @@ END_TEST
 
 UNIT_MAIN("log", text_is_quoted_only_where_necessary, json_holds_the_same_fields,
           a_detail_of_names_and_values_becomes_fields,
+          quotes_inside_a_quoted_value_of_a_detail_are_escaped_in_text,
           a_line_that_is_too_long_is_truncated_and_stays_well_formed,
           request_lines_are_buffered_and_events_are_written_immediately,
           lines_below_the_level_are_not_written, a_failure_is_one_line_whatever_it_contains,
