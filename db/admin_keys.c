@@ -176,6 +176,23 @@ static void describe(const PGresult *r)
                 PQgetvalue(r, 0, 4));
 }
 
+/* What was stored without a key belongs to the owner local. Only the first key, if it is of another owner. */
+static void tell_local_rows(PGconn *pg, const char *id)
+{
+    PGresult *r = admin_query(pg, "cannot read the owner \"local\"",
+                              "select from daybook.api_keys where id = $1 and owner <> 'local' "
+                              "and not exists (select from daybook.api_keys where id <> $1) "
+                              "and (exists (select from daybook.lessons where owner = 'local') "
+                              "or exists (select from daybook.skills where owner = 'local') "
+                              "or exists (select from daybook.episodic_memory where owner = 'local'))",
+                              1, (const char *const[]){ id });
+    if (r && PQntuples(r))
+        fprintf(stderr,
+                "What was stored without a key belongs to the owner local, and this key does not see it: "
+                "a key with --owner local does.\n");
+    PQclear(r);
+}
+
 bool admin_key_create(const char *database_url, const struct admin_key *key)
 {
     struct identity made;
@@ -200,6 +217,7 @@ bool admin_key_create(const char *database_url, const struct admin_key *key)
         fprintf(stderr, "Key %s of owner %s with role %s. The token above is not shown again.\n", made.id,
                 key->owner, key->role);
         describe(r);
+        tell_local_rows(pg, made.id);
     }
     PQclear(r);
     PQfinish(pg);
@@ -210,12 +228,16 @@ bool admin_key_create(const char *database_url, const struct admin_key *key)
 static bool cannot_rotate(PGconn *pg, const char *id)
 {
     PGresult *r = admin_query(pg, "cannot read the key",
-                              "select rotated_at is not null from daybook.api_keys where id = $1", 1,
-                              (const char *const[]){ id });
+                              "select k.rotated_at is not null, "
+                              "(select n.id from daybook.api_keys n where n.owner = k.owner "
+                              "and n.created_at = k.rotated_at and n.id <> k.id limit 1) "
+                              "from daybook.api_keys k where k.id = $1",
+                              1, (const char *const[]){ id });
     if (r && !PQntuples(r))
         log_failure("there is no key %s", id);
     else if (r && PQgetvalue(r, 0, 0)[0] == 't')
-        log_failure("the key %s was rotated before: rotate the key that replaced it", id);
+        log_failure("the key %s was rotated before: rotate the key that replaced it%s%s", id,
+                    PQgetisnull(r, 0, 1) ? "" : ", ", PQgetvalue(r, 0, 1));
     else if (r)
         log_failure("the key %s is revoked: create another", id);
     PQclear(r);
@@ -257,7 +279,7 @@ bool admin_key_rotate(const char *database_url, const char *id, const char *over
                 "Key %s of owner %s with role %s replaces key %s, which %s%s. The token above is not shown "
                 "again.\n",
                 made.id, PQgetvalue(r, 0, 0), PQgetvalue(r, 0, 1), uuid,
-                overlap_us ? "ends within " : "is revoked", overlap_us ? overlap : "");
+                overlap_us ? "ends in " : "is revoked", overlap_us ? overlap : "");
         describe(r);
     }
     PQclear(r);
