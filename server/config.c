@@ -97,6 +97,44 @@ static const char *environment_name(const struct setting *s, char out[NAME_SIZE]
     return out;
 }
 
+/* scheme://host[:port], as browsers send it, or * */
+static bool check_origin(const char *where, const char *value)
+{
+    static const char in_host[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%[]:";
+    static const char in_scheme[] = "abcdefghijklmnopqrstuvwxyz0123456789+-.";
+    const size_t scheme = strspn(value, in_scheme);
+    const char *host = value + scheme + 3;
+    const bool valid =
+        scheme && strncmp(value + scheme, "://", 3) == 0 && *host && strspn(host, in_host) == strlen(host);
+    return valid || !value[0] || strcmp(value, "*") == 0 ||
+           log_failure("%s must be an origin such as https://desk.example:8443, or *, not \"%s\"", where,
+                       value);
+}
+
+/* Names without a port, separated by commas. */
+static bool check_hosts(const char *where, const char *value)
+{
+    static const char in_name[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
+    for (const char *at = value + strspn(value, " ,"); *at; at += strspn(at, " ,")) {
+        const size_t len = strcspn(at, " ,");
+        const bool literal = *at == '[' && at[len - 1] == ']';
+        if (!literal && strspn(at, in_name) < len && !(len == 1 && *at == '*'))
+            return log_failure("%s: \"%.*s\" is not a host name (without scheme and port), or *", where,
+                               (int)len, at);
+        at += len;
+    }
+    return true;
+}
+
+/* Settings with a form of their own. */
+static const struct form {
+    size_t offset;
+    bool (*check)(const char *where, const char *value);
+} forms[] = {
+    { offsetof(struct config, cors_origin), check_origin },
+    { offsetof(struct config, allowed_hosts), check_hosts },
+};
+
 static bool set_text(const struct setting *s, void *to, const char *where, const char *value)
 {
     const struct choice *c = find_choice(s->name);
@@ -106,6 +144,9 @@ static bool set_text(const struct setting *s, void *to, const char *where, const
         word++;
     if (c && !*word)
         return log_failure("%s must be %s, not \"%s\"", where, choice_words(c, words), value);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (forms[i].offset == s->offset && !forms[i].check(where, value))
+            return false;
     *(const char **)to = value;
     return true;
 }
@@ -164,10 +205,14 @@ static bool take(struct config *c, struct given *given, int i, bool file, const 
                  const char *value)
 {
     *(file ? &given->in_file[i] : &given->here[i]) = true;
-    if (given->here[i] && given->in_file[i])
-        return log_failure("%s is given as a value and as a file: give one of them", settings[i].name);
-    if (file)
-        seen.path[i] = value;
+    if (given->here[i] && given->in_file[i]) {
+        const char *ending = where[0] == '-' ? "-file" : "_FILE";
+        char value_name[NAME_SIZE];
+        const char *name = where[0] == '-' ? option_name(&settings[i], value_name)
+                                           : environment_name(&settings[i], value_name);
+        return log_failure("%s and %s%s are both given: give one of them", name, name, ending);
+    }
+    seen.path[i] = file ? value : NULL;
     return (!file || secret_read(where, value, &value)) && set(c, &settings[i], where, value);
 }
 
@@ -284,6 +329,42 @@ void config_warn(void)
                 "option=%s reason=\"others could read it until the start: use a file or the environment\"",
                 option_name(&settings[i], name));
     }
+}
+
+/* ` OPTION VALUE`, in quotes if the shell would change the value. */
+static void print_option(char *out, size_t size, const char *option, const char *value)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@,+=%";
+    const char *quote = strspn(value, plain) == strlen(value) ? "" : "'";
+    snprintf(out, size, " %s %s%s%s", option, quote, value, quote);
+}
+
+const char *config_database_option(const struct config *c, char *out, size_t size)
+{
+    const struct setting *s = settings;
+    while (s->offset != offsetof(struct config, database_url))
+        s++;
+    const char *url = c->database_url;
+    out[0] = 0;
+    if (!url[0]) {
+        if (c->data[0])
+            print_option(out, size, "--data", c->data);
+        return out;
+    }
+    const char *scheme = strstr(url, "://");
+    const char *at = scheme ? strchr(scheme, '@') : NULL;
+    const char *colon = at ? memchr(scheme + 3, ':', (size_t)(at - scheme - 3)) : NULL;
+    char text[512];
+    if (seen.path[s - settings])
+        print_option(out, size, "--database-url-file", seen.path[s - settings]);
+    else if (strstr(url, "password") || strlen(url) >= sizeof text || (at && strchr(at + 1, '@')))
+        print_option(out, size, "--database-url", "URL");
+    else {
+        snprintf(text, sizeof text, "%.*s%s", colon ? (int)(colon - url) : (int)strlen(url), url,
+                 colon ? at : "");
+        print_option(out, size, "--database-url", text);
+    }
+    return out;
 }
 
 void config_help(FILE *to)

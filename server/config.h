@@ -24,6 +24,9 @@ struct config {
 bool config_read(struct config *c, int *argc, char **argv);
 /* Logs a warning for each secret that other users can or could read. */
 void config_warn(void);
+/* The option that names the same database, with a space before it; a password is left out. "": the default
+ * folder. Returns `out`. */
+const char *config_database_option(const struct config *c, char *out, size_t size);
 /* The table of settings, for --help. */
 void config_help(FILE *to);
 /* The same as a Markdown table, for docs/configuration.md. */

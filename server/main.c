@@ -179,14 +179,17 @@ static bool prepare_database(const struct config *config, const char *url, bool 
     return ok;
 }
 
+/* What may happen to the private cluster. */
+enum use { SERVE, JOIN_OR_CREATE, JOIN };
+
 /* Starts or joins the private cluster, unless another database is given, and creates its extensions. */
-static bool open_database(const struct config *config, bool serving, const char **url)
+static bool open_database(const struct config *config, enum use use, const char **url)
 {
     *url = config->database_url;
     if (*url[0])
         return true;
-    bool open = serving ? embedded_pg_start(config->data, connections_needed(config), url)
-                        : embedded_pg_join(config->data, url);
+    bool open = use == SERVE ? embedded_pg_start(config->data, connections_needed(config), url)
+                             : embedded_pg_join(config->data, use == JOIN_OR_CREATE, url);
     return open && admin_extensions(embedded_pg_admin_url(), config->start_timeout_ms);
 }
 
@@ -197,14 +200,14 @@ static enum exit_code command_serve(const struct config *config, struct words *w
     bool has_keys = false;
     if (bad)
         return bad;
-    if (!remote_check(config))
+    if (!remote_check(config) || !serve_check(config))
         return EXIT_FAILED;
     config_warn();
     block_signals();
     prefer_throughput();
     signal(SIGPIPE, SIG_IGN); /* a closed log pipe must not end the service */
     int code = EXIT_FAILED;
-    if (open_database(config, true, &url) && prepare_database(config, url, &has_keys))
+    if (open_database(config, SERVE, &url) && prepare_database(config, url, &has_keys))
         code = serve(config, url, has_keys);
     embedded_pg_stop();
     return code == 0 ? EXIT_OK : EXIT_FAILED;
@@ -216,7 +219,7 @@ static enum exit_code command_migrate(const struct config *config, struct words 
     const char *url;
     if (bad)
         return bad;
-    bool ok = open_database(config, false, &url) && admin_migrate(url, NULL);
+    bool ok = open_database(config, JOIN_OR_CREATE, &url) && admin_migrate(url, NULL);
     embedded_pg_stop();
     return ok ? EXIT_OK : EXIT_FAILED;
 }
@@ -237,7 +240,7 @@ static enum exit_code key_create(const struct config *config, struct words *word
         return usage_error("key", "key create needs --owner and --role", NULL);
     if (key.burst && !key.rate)
         return usage_error("key", "--burst needs --rate", NULL);
-    bool ok = open_database(config, false, &url) && admin_migrate(url, NULL) && admin_key_create(url, &key);
+    bool ok = open_database(config, JOIN, &url) && admin_migrate(url, NULL) && admin_key_create(url, &key);
     embedded_pg_stop();
     return ok ? EXIT_OK : EXIT_FAILED;
 }
@@ -248,7 +251,7 @@ static enum exit_code key_list(const struct config *config, struct words *words)
     const char *url;
     if (bad)
         return bad;
-    bool ok = open_database(config, false, &url) && admin_key_list(url);
+    bool ok = open_database(config, JOIN, &url) && admin_key_list(url);
     embedded_pg_stop();
     return ok ? EXIT_OK : EXIT_FAILED;
 }
@@ -273,7 +276,7 @@ static enum exit_code key_rotate(const struct config *config, struct words *word
     enum exit_code bad = expect_no_more_words("key", words);
     if (bad)
         return bad;
-    bool ok = open_database(config, false, &url) && admin_migrate(url, NULL) &&
+    bool ok = open_database(config, JOIN, &url) && admin_migrate(url, NULL) &&
               admin_key_rotate(url, id, overlap, expires);
     embedded_pg_stop();
     return ok ? EXIT_OK : EXIT_FAILED;
@@ -287,7 +290,7 @@ static enum exit_code key_revoke(const struct config *config, struct words *word
     enum exit_code bad = expect_no_more_words("key", words);
     if (bad)
         return bad;
-    bool ok = open_database(config, false, &url) && admin_key_revoke(url, id);
+    bool ok = open_database(config, JOIN, &url) && admin_key_revoke(url, id);
     embedded_pg_stop();
     return ok ? EXIT_OK : EXIT_FAILED;
 }

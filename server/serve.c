@@ -41,7 +41,14 @@
 #include "server/remote/remote_check.h"
 #include "server/worker.h"
 
-enum { BACKLOG = 1024, MAX_LOOPS = 64, READY_LIMIT_S = 5, DAY_S = 86400, URL_SIZE = 64 };
+enum {
+    BACKLOG = 1024,
+    MAX_LOOPS = 64,
+    READY_LIMIT_S = 5,
+    DAY_S = 86400,
+    URL_SIZE = 64,
+    DATABASE_SIZE = 1024
+};
 
 /* A loop and its thread. */
 struct loop_thread {
@@ -64,6 +71,12 @@ static bool is_loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
+static bool is_port(const char *text)
+{
+    const size_t len = strlen(text);
+    return len >= 1 && len <= 5 && strspn(text, "0123456789") == len && strtol(text, NULL, 10) <= 65535;
+}
+
 /* "127.0.0.1:8080", "[::1]:8080", "localhost:0" */
 static struct addrinfo *resolve(const char *listen_text)
 {
@@ -75,8 +88,8 @@ static struct addrinfo *resolve(const char *listen_text)
         start++;
         len -= 2;
     }
-    if (len == 0 || len >= sizeof host || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1)) {
-        fprintf(stderr, "daybookd: --listen %s: must be ADDRESS:PORT\n", listen_text);
+    if (len == 0 || len >= sizeof host || !is_port(colon + 1)) {
+        log_failure("--listen %s: must be ADDRESS:PORT, with a port from 0 to 65535", listen_text);
         return NULL;
     }
     memcpy(host, start, len);
@@ -84,7 +97,7 @@ static struct addrinfo *resolve(const char *listen_text)
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *found = NULL;
     int failed = getaddrinfo(host, colon + 1, &hints, &found);
     if (failed)
-        fprintf(stderr, "daybookd: --listen %s: %s\n", listen_text, gai_strerror(failed));
+        log_failure("--listen %s: %s", listen_text, gai_strerror(failed));
     return failed ? NULL : found;
 }
 
@@ -119,12 +132,11 @@ static bool listen_all(const struct config *config, bool has_keys, struct loop_t
     freeaddrinfo(found);
     struct sockaddr *a = (struct sockaddr *)&address;
     if (!has_keys && !is_loopback(a)) {
-        fprintf(
-            stderr,
-            "daybookd: --listen %s: without an API key only loopback is served; create one with: daybookd "
-            "key create --owner NAME --role agent\n",
-            config->listen);
-        return false;
+        char database[DATABASE_SIZE];
+        return log_failure(
+            "--listen %s: without an API key only loopback is served; create one with: daybookd "
+            "key create --owner NAME --role agent%s",
+            config->listen, config_database_option(config, database, sizeof database));
     }
     /* SO_REUSEPORT would also share the port with another daybookd of the same user. So try to bind without
      * it first. */
@@ -318,6 +330,25 @@ static void wait_for_stop(const sigset_t *set)
     log_event(LOG_INFO, "stop", "signal=%s", which == SIGINT ? "INT" : "TERM");
 }
 
+static int loop_count(const struct config *config)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (config->loops)
+        return (int)config->loops;
+    return (int)(cores < 1 ? 1 : cores > MAX_LOOPS ? MAX_LOOPS : cores);
+}
+
+bool serve_check(const struct config *config)
+{
+    struct db_share share;
+    struct addrinfo *found = resolve(config->listen);
+    if (!found)
+        return false;
+    freeaddrinfo(found);
+    return db_divide(config, loop_count(config), &share) && proxies_read(config->trusted_proxies) &&
+           tls_open(config);
+}
+
 int serve(const struct config *config, const char *database_url, bool has_keys)
 {
     static struct loop_thread threads[MAX_LOOPS];
@@ -333,15 +364,10 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     route_init();
     tree_setup();
 
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int count = config->loops ? (int)config->loops
-                              : (int)(cores < 1           ? 1
-                                      : cores > MAX_LOOPS ? MAX_LOOPS
-                                                          : cores);
+    const int count = loop_count(config);
     char url[URL_SIZE];
     struct db_share share;
-    if (!db_divide(config, count, &share) || !tls_open(config) || !proxies_read(config->trusted_proxies) ||
-        !listen_all(config, has_keys, threads, count, url))
+    if (!db_divide(config, count, &share) || !listen_all(config, has_keys, threads, count, url))
         return 1;
     if (remote_check_configured(config) && !remote_setup()) {
         fprintf(stderr, "daybookd: libcurl cannot start\n");

@@ -6,6 +6,9 @@
 
 #include "server/config.h"
 
+/* Checks the settings before the database is touched: addresses, TLS files, connections. Loads the TLS pair.
+ * False: one line on stderr. Call it before serve(). */
+bool serve_check(const struct config *config);
 /* Binds, starts one loop per core, prints the URL, and returns the exit code after SIGTERM or SIGINT. Takes
  * over SIGTERM, SIGINT and SIGPIPE; must be called on the main thread. Without keys (`has_keys`) it serves
  * only loopback. */

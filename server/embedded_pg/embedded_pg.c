@@ -326,11 +326,11 @@ bool embedded_pg_start(const char *data, int connections, const char **url)
     return true;
 }
 
-bool embedded_pg_join(const char *data, const char **url)
+bool embedded_pg_join(const char *data, bool create, const char **url)
 {
     bool joined;
-    if (!pg_folder_open(data, &pg.folder) || !pg_lock_or_join(&pg.folder, &joined) ||
-        (!joined && !start_cluster())) {
+    if ((!create && !pg_folder_check(data)) || !pg_folder_open(data, &pg.folder) ||
+        !pg_lock_or_join(&pg.folder, &joined) || (!joined && !start_cluster())) {
         embedded_pg_stop();
         return false;
     }

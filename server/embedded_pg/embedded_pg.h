@@ -10,8 +10,9 @@
  * crash. On success *url is its connection string (static storage). False: one line was printed on stderr. */
 bool embedded_pg_start(const char *data, int connections, const char **url);
 
-/* The same for a command other than serve: if a service runs on `data`, uses its cluster. */
-bool embedded_pg_join(const char *data, const char **url);
+/* The same for a command other than serve: if a service runs on `data`, uses its cluster. Without `create`, a
+ * folder without a cluster is an error, and nothing is created. */
+bool embedded_pg_join(const char *data, bool create, const char **url);
 
 /* The connection string of the cluster's superuser, after either of them. */
 const char *embedded_pg_admin_url(void);

@@ -52,6 +52,8 @@ struct pg_folder {
     int lock_fd, log_fd, data_fd;
 };
 
+/* Checks that the folder has a cluster, and creates nothing. False: one line on stderr. */
+bool pg_folder_check(const char *data);
 /* Finds the folder and its user, and creates the folder if needed. False: one line on stderr. */
 bool pg_folder_open(const char *data, struct pg_folder *f);
 void pg_folder_close(struct pg_folder *f);

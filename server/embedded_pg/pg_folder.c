@@ -204,8 +204,7 @@ static bool has_foreign_files(const char *path)
 static bool take_over(struct pg_folder *f, const struct stat *st)
 {
     if (has_foreign_files(f->data))
-        return log_failure("the folder %s holds other things than Daybook's: choose another --data folder",
-                           f->data);
+        return log_failure("the folder %s contains other files: choose another --data folder", f->data);
     if (!f->user.step_down && st->st_uid != geteuid()) {
         struct passwd *pw = getpwuid(st->st_uid);
         return log_failure("the folder %s belongs to %s: start as that user, or choose another --data folder",
@@ -219,12 +218,31 @@ static bool take_over(struct pg_folder *f, const struct stat *st)
     return set_inside_path(f);
 }
 
+static bool find_path(const char *data, char out[PG_PATH])
+{
+    return data && data[0] ? absolute(data, out) : default_data(out);
+}
+
+bool pg_folder_check(const char *data)
+{
+    char path[PG_PATH], cluster[PG_PATH];
+    struct stat st;
+    if (!find_path(data, path))
+        return false;
+    pg_folder_path(cluster, path, "cluster");
+    if (stat(cluster, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
+        return true; /* opening it reports other errors */
+    return log_failure(
+        "there is no Daybook data in %s: start daybookd serve --data %s first, or name another --data", path,
+        path);
+}
+
 bool pg_folder_open(const char *data, struct pg_folder *f)
 {
     char path[PG_PATH], real[PATH_MAX];
     struct stat st;
     f->lock_fd = f->log_fd = f->data_fd = -1;
-    if (!(data && data[0] ? absolute(data, path) : default_data(path)) || !make_folders(path))
+    if (!find_path(data, path) || !make_folders(path))
         return false;
     if (!realpath(path, real) || stat(real, &st) != 0)
         return log_failure("cannot open the folder %s: %s", path, strerror(errno));

@@ -18,7 +18,7 @@ bool proxies_read(const char *list)
         if (proxy_count == PROXIES_MAX)
             return log_failure("--trusted-proxies has more than %d entries", PROXIES_MAX);
         if (!address_parse_network(at, len, &proxies[proxy_count++]))
-            return log_failure("--trusted-proxies: \"%.*s\" is no address or network such as 10.0.0.0/8",
+            return log_failure("--trusted-proxies: \"%.*s\" is not an address or network such as 10.0.0.0/8",
                                (int)len, at);
         at += len;
     }

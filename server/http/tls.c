@@ -220,7 +220,7 @@ bool tls_open(const struct config *config)
     if (!config->tls_cert[0] && !config->tls_key[0])
         return true;
     if (!config->tls_cert[0] || !config->tls_key[0])
-        return log_failure("--tls-cert and --tls-key need each other: give both or neither");
+        return log_failure("--tls-cert and --tls-key must be given together");
     files = config;
     struct tls_pair *pair = load(&why);
     if (!pair)

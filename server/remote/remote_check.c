@@ -107,7 +107,7 @@ static bool check_model(const struct config *c)
         return log_failure("--model-temperature must be a number from 0 to 2 or none, not \"%s\"",
                            c->model_temperature);
     if (!c->model_price_input[0] != !c->model_price_output[0])
-        return log_failure("--model-price-input and --model-price-output need each other");
+        return log_failure("--model-price-input and --model-price-output must be given together");
     return check_url("--model-url", c->model_url) && check_key("--model-key", c->model_key) &&
            check_price("--model-price-input", c->model_price_input) &&
            check_price("--model-price-output", c->model_price_output) && check_prices(c);

@@ -232,8 +232,8 @@ test('files that cannot be used stop the start with a reason', async () => {
     await certs.selfSigned('client', { extensions: ['extendedKeyUsage=clientAuth'] }),
   ];
   const cases = [
-    [['--tls-cert', first.cert], /--tls-cert and --tls-key need each other/],
-    [['--tls-key', first.key], /--tls-cert and --tls-key need each other/],
+    [['--tls-cert', first.cert], /--tls-cert and --tls-key must be given together/],
+    [['--tls-key', first.key], /--tls-cert and --tls-key must be given together/],
     [['--tls-cert', certs.at('none.pem'), '--tls-key', first.key], /cannot read .*none\.pem: No such file/],
     [['--tls-cert', first.cert, '--tls-key', certs.folder], /cannot read|holds no private key/],
     [['--tls-cert', first.key, '--tls-key', first.key], /holds no certificate in PEM/],

@@ -133,14 +133,14 @@ START_TEST(a_second_start_finds_the_data_of_the_first)
     pid_t pid = postmaster();
     stderr_begin();
     ck_assert(freopen("/dev/null", "w", stdout) != NULL); /* discard the token */
-    ck_assert(embedded_pg_join(folder, &url));
+    ck_assert(embedded_pg_join(folder, false, &url));
     ck_assert(admin_key_create(url, &(struct admin_key){ .owner = "a", .role = "agent" }));
     embedded_pg_stop();
     stderr_end();
     ck_assert_int_eq(postmaster(), pid);
     ck_assert_int_eq(end_of(service), 0);
     ck_assert_int_eq(postmaster(), 0);
-    ck_assert(embedded_pg_join(folder, &url));
+    ck_assert(embedded_pg_join(folder, false, &url));
     ck_assert(admin_migrate(url, &has_keys));
     ck_assert(has_keys);
     embedded_pg_stop();
@@ -206,7 +206,7 @@ START_TEST(a_folder_with_other_files_is_left_alone)
     ck_assert_int_eq(stat(folder, &before), 0);
     stderr_begin();
     ck_assert(!embedded_pg_start(folder, 0, &url));
-    ck_assert_ptr_nonnull(strstr(stderr_end(), "holds other things than Daybook's"));
+    ck_assert_ptr_nonnull(strstr(stderr_end(), "contains other files"));
     ck_assert_int_eq(stat(folder, &after), 0);
     ck_assert_uint_eq(before.st_uid, after.st_uid);
     ck_assert_uint_eq(before.st_mode, after.st_mode);

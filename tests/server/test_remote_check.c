@@ -82,7 +82,7 @@ START_TEST(invalid_model_settings_are_refused_in_one_line)
     refused(MODEL "--model-temperature 2.1",
             "daybookd: --model-temperature must be a number from 0 to 2 or none, not \"2.1\"\n");
     refused(MODEL "--model-price-input 1",
-            "daybookd: --model-price-input and --model-price-output need each other\n");
+            "daybookd: --model-price-input and --model-price-output must be given together\n");
     refused(MODEL "--model-price-input -1 --model-price-output 1",
             "daybookd: --model-price-input must be a number from 0 to 1000000, not \"-1\"\n");
     refused(MODEL "--model-price-input 1 --model-price-output $1",
