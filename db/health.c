@@ -228,7 +228,7 @@ bool db_health(struct buf *why)
     say_lanes(why, count);
     say_since(why, offsetof(struct published, silent_us), SILENT_US, "PostgreSQL has not answered reads",
               count);
-    say_since(why, offsetof(struct published, turn_us), STUCK_US, "an event loop has not turned", count);
+    say_since(why, offsetof(struct published, turn_us), STUCK_US, "an event loop has not run", count);
     say_probe(why);
     for (int i = 0; !why->len && i < count; i++)
         if (!atomic_load(&loops[i].keys))
