@@ -1,16 +1,18 @@
 // The commands of docs/operations.md: a dump is restored into an empty database of another cluster, and a base backup is recovered to an
 // instant under load. Both must have every row.
 import assert from 'node:assert/strict';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import pg from 'pg';
 import { makeClient } from '../lib/client.mjs';
-import { startCluster } from '../lib/cluster.mjs';
+import { binaries, startCluster } from '../lib/cluster.mjs';
 import { createEpisode, evict } from '../lib/episodes.mjs';
-import { checkWritten, startLoad } from '../lib/faults.mjs';
+import { checkWritten, startLoad, startPrivate } from '../lib/faults.mjs';
 import { putVersion } from '../lib/ledger.mjs';
 import { create } from '../lib/lessons.mjs';
-import { until } from '../lib/processes.mjs';
+import { run, until } from '../lib/processes.mjs';
 import { reflect, traded } from '../lib/reflect.mjs';
 import { command, createKey, startService } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
@@ -117,6 +119,62 @@ test('a dump restores into an empty database of a fresh cluster, with every row'
     assert.equal(code, 1);
     assert.match(stderr, /lacks \d+ of .*the first are: index \w+, index \w+, index \w+;/);
   }
+});
+
+test('a dump of the private cluster restores into a fresh cluster, and over its own data', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'dbk-'));
+  await chmod(folder, 0o755); // else root's PostgreSQL, which is another user's, has its socket elsewhere
+  const data = join(folder, 'data');
+  const open = [() => rm(folder, { recursive: true, force: true })];
+  t.after(async () => {
+    for (const end of open.reverse()) await end();
+  });
+  const serve = async () => {
+    const service = await startPrivate(data);
+    const api = makeClient(service.base);
+    let stopped;
+    const stop = () => {
+      api.close();
+      return (stopped ??= service.stop());
+    };
+    open.push(stop);
+    return { api, stop };
+  };
+  const query = async (sql, values) => {
+    const client = new pg.Client({ host: `${data}/socket`, user: 'daybook', database: 'daybook' });
+    await client.connect();
+    try {
+      return (await client.query(sql, values)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  const own = async (program, args) => {
+    const { code, stderr } = await run(join(binaries(), program), [`--host=${data}/socket`, ...args]);
+    assert.equal(code, 0, stderr);
+  };
+  const first = await serve();
+  const { id } = await create(first.api);
+  await createEpisode(first.api, { question: 'What did ACME guide to?', answer: 'Higher margins.', created_at: '2026-06-01T00:00:00Z' });
+  const before = await rowsOf(query);
+  const dump = join(folder, 'daybook.dump');
+  await own('pg_dump', ['--username=daybook', '--format=custom', '--no-owner', '--no-privileges', `--file=${dump}`, 'daybook']);
+  await chmod(dump, 0o644);
+
+  const one = await another();
+  await tool(one, 'createdb', [...one.where, 'daybook']);
+  await tool(one, 'pg_restore', [...one.where, '--no-owner', '--no-privileges', '--exit-on-error', '--dbname=daybook', dump]);
+  const migrated = await command(['migrate', '--database-url', one.url('daybook')]);
+  assert.equal(migrated.code, 0, migrated.stderr);
+  assert.deepEqual(await rowsOf((sql, values) => one.query('daybook', sql, values)), before);
+
+  await create(first.api);
+  await own('pg_restore', ['--username=daybook_admin', '--clean', '--if-exists', '--single-transaction', '--dbname=daybook', dump]);
+  await first.stop();
+  const second = await serve();
+  assert.deepEqual(await rowsOf(query), before);
+  await second.api.get(`/v1/lessons/${id}`, { status: 200 });
+  await create(second.api);
 });
 
 test('a base backup and the archived log recover to an instant, with all that was acknowledged before it', async (t) => {
