@@ -67,12 +67,18 @@ static pid_t postmaster(void)
     return pid;
 }
 
+/* As the commands do: the extensions need the superuser of the cluster. */
+static bool migrate(const char *url, bool *has_keys)
+{
+    return admin_extensions(embedded_pg_admin_url(), 60000) && admin_migrate(url, has_keys);
+}
+
 /* Starts, uses and stops it once. */
 static void serves_once(void)
 {
     const char *url = NULL;
     ck_assert(embedded_pg_start(folder, 0, &url));
-    ck_assert(admin_migrate(url, NULL));
+    ck_assert(migrate(url, NULL));
     pid_t pid = postmaster();
     ck_assert_int_gt(pid, 1);
     embedded_pg_stop();
@@ -96,8 +102,7 @@ static struct service start_service(void)
     struct service s = { .pid = fork(), .say = stop[1] };
     if (s.pid == 0) {
         close(stop[1]);
-        bool up =
-            embedded_pg_start(folder, 0, &url) && admin_migrate(url, NULL) && write(ready[1], "", 1) == 1;
+        bool up = embedded_pg_start(folder, 0, &url) && migrate(url, NULL) && write(ready[1], "", 1) == 1;
         bool told = read(stop[0], &byte, 1) == 0;
         embedded_pg_stop();
         _exit(up && told ? 0 : 1);
@@ -141,7 +146,7 @@ START_TEST(a_second_start_finds_the_data_of_the_first)
     ck_assert_int_eq(end_of(service), 0);
     ck_assert_int_eq(postmaster(), 0);
     ck_assert(embedded_pg_join(folder, false, &url));
-    ck_assert(admin_migrate(url, &has_keys));
+    ck_assert(migrate(url, &has_keys));
     ck_assert(has_keys);
     embedded_pg_stop();
     ck_assert_int_eq(postmaster(), 0);
