@@ -161,7 +161,7 @@ START_TEST(a_killed_postmaster_is_restarted)
     pid_t pid = postmaster();
     stderr_begin();
     ck_assert_int_eq(kill(pid, SIGKILL), 0);
-    while (postmaster() == pid || !postmaster() || !admin_migrate(url, NULL))
+    while (postmaster() == pid || !postmaster() || !migrate(url, NULL))
         usleep(1000);
     stderr_end();
     ck_assert_int_ne(postmaster(), pid);
