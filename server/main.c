@@ -145,9 +145,7 @@ static enum exit_code expect_no_more_words(const char *command, const struct wor
 /* max_connections of the private PostgreSQL: all connections of all loops, and some for psql. */
 static int connections_needed(const struct config *config)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int64_t loops = config->loops ? config->loops : cores < 1 ? 1 : cores > 64 ? 64 : cores;
-    return (int)(loops * (config->write_connections + config->slow_connections + 4) + 20);
+    return serve_loop_count(config) * (int)(config->write_connections + config->slow_connections + 4) + 20;
 }
 
 /* Signals that arrive before serve() waits for them stay pending: SIGHUP because it means a reload, not the

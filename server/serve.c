@@ -330,7 +330,7 @@ static void wait_for_stop(const sigset_t *set)
     log_event(LOG_INFO, "stop", "signal=%s", which == SIGINT ? "INT" : "TERM");
 }
 
-static int loop_count(const struct config *config)
+int serve_loop_count(const struct config *config)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (config->loops)
@@ -345,7 +345,7 @@ bool serve_check(const struct config *config)
     if (!found)
         return false;
     freeaddrinfo(found);
-    return db_divide(config, loop_count(config), &share) && proxies_read(config->trusted_proxies) &&
+    return db_divide(config, serve_loop_count(config), &share) && proxies_read(config->trusted_proxies) &&
            tls_open(config);
 }
 
@@ -364,7 +364,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     route_init();
     tree_setup();
 
-    const int count = loop_count(config);
+    const int count = serve_loop_count(config);
     char url[URL_SIZE];
     struct db_share share;
     if (!db_divide(config, count, &share) || !listen_all(config, has_keys, threads, count, url))

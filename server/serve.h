@@ -6,6 +6,9 @@
 
 #include "server/config.h"
 
+/* One per core, unless --loops says otherwise. */
+int serve_loop_count(const struct config *config);
+
 /* Checks the settings before the database is touched: addresses, TLS files, connections. Loads the TLS pair.
  * False: one line on stderr. Call it before serve(). */
 bool serve_check(const struct config *config);
