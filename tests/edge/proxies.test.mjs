@@ -74,6 +74,6 @@ test('a network that is not valid stops the start with a message', async () => {
   for (const [bad, quoted] of [['10.0.0.0/99', '10.0.0.0/99'], ['proxy.example', 'proxy.example'], ['10.0.0.1,,x', 'x'], ['10.0.0.0/', '10.0.0.0/']]) {
     const { code, stderr } = await command(['serve', '--listen', '127.0.0.1:0', '--database-url', s.url, '--trusted-proxies', bad]);
     assert.notEqual(code, 0);
-    assert.ok(stderr.includes(`--trusted-proxies: "${quoted}" is no address`), stderr);
+    assert.ok(stderr.includes(`--trusted-proxies: "${quoted}" is not an address`), stderr);
   }
 });

@@ -108,7 +108,7 @@ test('a client that never finishes its handshake is cut, and plain HTTP gets no 
       const answer = (await plain.toArray().catch(() => [])).join('');
       assert.doesNotMatch(answer, /HTTP\/1/);
     },
-    { args: ['--header-timeout-ms', '500'] },
+    { args: ['--header-timeout-ms', '5000'] },
   );
 });
 
