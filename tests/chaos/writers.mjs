@@ -23,7 +23,9 @@ async function linesOf(response) {
 const takeaway = (writer, n) => `Writer ${writer}, ${n}: ${createHash('sha256').update(`${writer} ${n}`).digest('hex').replace(/.{5}/g, '$& ')}`;
 /** With its time: without one, the same lines sent again are new entries. */
 const episode = (writer, n) => ({ ticker: writer.ticker, task_type: 'chaos', question: `Question ${n}`, answer: `Answer ${n} ${'a'.repeat(200)}`, created_at: '2026-01-01T00:00:00Z' });
-const tick = (n) => tickOf(n, n % 3 ? [['BTC', n % 7 < 4 ? 'long' : 'short', 1 + (n % 5), 100 + (n % 11)]] : [], { marks: { BTC: 100 + (n % 11) } });
+/** A second apart, so that an hour of writes stays in the past. */
+const secondOf = (n) => new Date(Date.UTC(2026, 0, 1) + n * 1000).toISOString().replace('.000Z', 'Z');
+const tick = (n) => tickOf(secondOf(n), n % 3 ? [['BTC', n % 7 < 4 ? 'long' : 'short', 1 + (n % 5), 100 + (n % 11)]] : [], { marks: { BTC: 100 + (n % 11) } });
 const countOf = (n) => Array.from({ length: BULK_LINES }, (_, i) => n + i);
 const json = { 'content-type': 'application/json' };
 const ndjson = { 'content-type': 'application/x-ndjson' };
