@@ -8,7 +8,7 @@ const ATTEMPT_MS = 8_000; // a client gives up earlier than the service, and ask
 const BULK_LINES = 20;
 const AFTER_WRITE_MS = 10;
 const AFTER_FAILURE_MS = 50;
-const MAY_FAIL = [...RETRIED, 'insufficient_storage'];
+const MAY_FAIL = [...RETRIED, 'insufficient_storage', 'storage_full'];
 
 /** The lines of the response that arrived, even if it broke off: each is an acknowledgement. */
 async function linesOf(response) {
