@@ -11,6 +11,7 @@ import { makeClient } from '../lib/client.mjs';
 import { closed, connectMany, fill, metric } from '../lib/faults.mjs';
 import { newLesson } from '../lib/lessons.mjs';
 import { eventually, run, until } from '../lib/processes.mjs';
+import { sendRaw } from '../lib/raw.mjs';
 import { command } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -36,24 +37,7 @@ async function withTls(work, { pair = first, args = [] } = {}) {
 const connect = (service, more) => tls.connect({ port: service.port, host: '127.0.0.1', servername: 'localhost', ca: readFileSync(first.cert), ...more });
 
 /** Sends bytes, all at once or a record for each, and returns everything until the server closes. */
-const send = (service, bytes, { slowly = false } = {}) =>
-  eventually(
-    new Promise((resolve, reject) => {
-      const chunks = [];
-      const socket = connect(service);
-      socket.setNoDelay(true);
-      socket.on('data', (chunk) => chunks.push(chunk));
-      socket.on('error', (error) => chunks.length || reject(error));
-      socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')));
-      const data = Buffer.from(bytes, 'latin1');
-      if (!slowly) return socket.write(data);
-      const next = (at) => {
-        if (at < data.length && !socket.destroyed) socket.write(data.subarray(at, at + 1), () => setImmediate(next, at + 1));
-      };
-      next(0);
-    }),
-    'the connection is closed',
-  );
+const send = (service, bytes, more) => sendRaw(service.port, bytes, { ...more, connect: () => connect(service) });
 
 /** The common name of the certificate that a new handshake gets. */
 const presented = (service) =>

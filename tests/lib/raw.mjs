@@ -2,11 +2,11 @@
 import net from 'node:net';
 import { eventually } from './processes.mjs';
 
-/** Sends the bytes, all at once or one by one, and returns everything until the server closes. */
-export function sendRaw(port, bytes, { slowly = false } = {}) {
+/** Sends the bytes, all at once or one by one, and returns everything until the server closes. `connect` opens the socket. */
+export function sendRaw(port, bytes, { slowly = false, connect = () => net.connect(port, '127.0.0.1') } = {}) {
   return eventually(
     new Promise((resolve, reject) => {
-      const socket = net.connect(port, '127.0.0.1');
+      const socket = connect();
       const chunks = [];
       socket.setNoDelay(true);
       socket.on('data', (chunk) => chunks.push(chunk));
