@@ -230,10 +230,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     (void)cls;
     (void)connection;
     (void)url;
-    (void)version;
     struct exchange *x = *con_cls;
     switch (x->state) {
     case EXCHANGE_HEADERS:
+        x->takes_interim = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
         begin(x, method);
         if (!exchange_has_body(x))
             return MHD_YES; /* a reply in this callback would close the connection; the next one follows at
@@ -386,21 +386,17 @@ void daemon_abandon(struct http *h)
     }
 }
 
-static bool is_suspended(const struct exchange *x)
-{
-    return x->state == EXCHANGE_IDENTIFYING || x->state == EXCHANGE_SUSPENDED || x->state == EXCHANGE_DRAINED;
-}
-
 void daemon_stop(struct http *h)
 {
     for (struct exchange *x = h->first; x; x = x->next) {
         x->stream.failed = true;
-        if (is_suspended(x))
-            exchange_set_state(x, EXCHANGE_STOPPED);
+        if (exchange_is_suspended(x))
+            exchange_stop(x);
     }
     loop_watch(h->loop, &h->watch, 0);
     MHD_stop_daemon(h->mhd);
     loop_timer_off(h->loop, &h->trim);
+    loop_timer_off(h->loop, &h->sweep);
     gate_thread_end(h->loop);
 }
 

@@ -11,8 +11,10 @@
 #include "server/http/spool.h"
 
 enum {
-    WRITE_GRACE_US = 2 * 1000 * 1000
-}; /* after its time limit, a write gets this long: the database's own time-out ends it */
+    /* After its time limit, a write gets this long: the database's own time-out ends it. */
+    WRITE_GRACE_US = 2 * 1000 * 1000,
+    SWEEP_US = 500 * 1000,
+};
 
 /* Which time limit applies. */
 enum clock { CLOCK_NONE, CLOCK_BODY, CLOCK_WORK };
@@ -59,7 +61,7 @@ static const struct {
     [EXCHANGE_SENDING] = { .listed = true, .needs_run = true, .next = TO(DRAINED) | TO(CLOSED) | TO(GONE) },
     [EXCHANGE_DRAINED] = { .listed = true, .suspended = true, .next = TO(SENDING) | TO(STOPPED) },
     [EXCHANGE_STOPPED] = { .listed = true, .needs_run = true, .next = TO(CLOSED) | TO(GONE) },
-    [EXCHANGE_CLOSED] = { .listed = true, .next = TO(GONE) },
+    [EXCHANGE_CLOSED] = { .listed = true, .clock = CLOCK_WORK, .next = TO(GONE) },
     [EXCHANGE_GONE] = { 0 },
 };
 
@@ -151,6 +153,42 @@ static void start_timer(struct exchange *x)
     loop_timer(x->loop, &x->timer, x->loop->config->request_timeout_ms * 1000);
 }
 
+/* ---- clients that left ---- */
+
+static void await_sweep(struct http *h);
+
+/* The daemon notices a client that leaves only while it reads or writes, so this ends a suspended connection.
+ * A coroutine goes on without it until its time limit: its commit may be what a retry finds. */
+static void on_sweep(struct timer *t)
+{
+    struct http *h = container_of(t, struct http, sweep);
+    bool suspended = false;
+    for (struct exchange *x = h->first; x; x = x->next) {
+        if (!exchange_is_suspended(x))
+            continue;
+        suspended = true;
+        if (peer_left(x))
+            exchange_stop(x);
+    }
+    if (suspended)
+        await_sweep(h);
+}
+
+static void await_sweep(struct http *h)
+{
+    h->sweep.fire = on_sweep;
+    if (!h->sweep.armed)
+        loop_timer(h->loop, &h->sweep, SWEEP_US);
+}
+
+void exchange_stop(struct exchange *x)
+{
+    x->stream.failed = true;
+    exchange_set_state(x, EXCHANGE_STOPPED);
+}
+
+/* ---- changing the state ---- */
+
 void exchange_set_state(struct exchange *x, enum exchange_state state)
 {
     struct http *h = x->http;
@@ -169,10 +207,16 @@ void exchange_set_state(struct exchange *x, enum exchange_state state)
         loop_timer_off(h->loop, &x->timer);
     else if (states[state].clock != states[old].clock || !x->timer.armed) /* it may have fired */
         start_timer(x);
-    if (states[state].suspended && !states[old].suspended)
+    if (states[state].suspended && !states[old].suspended) {
         MHD_suspend_connection(x->connection);
-    else if (!states[state].suspended && states[old].suspended)
+        await_sweep(h);
+    } else if (!states[state].suspended && states[old].suspended)
         MHD_resume_connection(x->connection);
+}
+
+bool exchange_is_suspended(const struct exchange *x)
+{
+    return states[x->state].suspended;
 }
 
 /* ---- create and free ---- */

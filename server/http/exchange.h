@@ -60,7 +60,7 @@ enum exchange_state {
     EXCHANGE_ANSWERED,    /* the reply is complete, or its stream has started */
     EXCHANGE_SENDING,     /* the daemon is sending the reply */
     EXCHANGE_DRAINED,     /* the stream's buffer is empty; the connection is suspended until there is more */
-    EXCHANGE_STOPPED,     /* the service stops; the connection was resumed to be closed */
+    EXCHANGE_STOPPED,     /* the service stops or the client left; the connection was resumed to be closed */
     EXCHANGE_CLOSED,      /* the daemon has finished, but a coroutine still uses the exchange */
     EXCHANGE_GONE,        /* about to be freed */
     EXCHANGE_STATES,
@@ -87,6 +87,7 @@ struct exchange {
     struct buf body;
     struct spool *spool; /* holds a bulk body instead of `body` */
     bool identified;     /* exchange_identified was called */
+    bool takes_interim;  /* HTTP/1.1: a response of 100 may come before the reply */
     enum err refused;    /* not OK: the body is discarded, and this error is sent when it has arrived */
     struct stream stream;
 

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <gnutls/gnutls.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +14,7 @@
 #include "server/config.h"
 #include "server/log.h"
 
-enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20, SWEEP_US = 500 * 1000 };
+enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20, SWEEP_US = 500 * 1000, ASK_US = 1000 * 1000 };
 
 struct gate {
     struct loop *loop;
@@ -26,6 +28,7 @@ struct gate {
     bool after_blank;   /* the last line that passed was an empty one before a request line */
     struct timer timer; /* the time limit of a head */
     size_t drained;     /* bytes discarded after a rejection */
+    int64_t asked_us;   /* when the last interim response was sent; 0: never */
     bool cut;           /* the connection cannot be used any more */
 };
 
@@ -329,6 +332,30 @@ static void on_sweep(struct timer *t)
     }
     if (loop)
         loop_timer(loop, t, SWEEP_US);
+}
+
+enum gate_client gate_client(const struct gate *g)
+{
+    struct tcp_info info;
+    socklen_t len = sizeof info;
+    if (getsockopt(g->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+        return GATE_CLIENT_GONE;
+    if (info.tcpi_state == TCP_CLOSE_WAIT)
+        return GATE_CLIENT_HALF_CLOSED;
+    return info.tcpi_state == TCP_ESTABLISHED ? GATE_CLIENT_THERE : GATE_CLIENT_GONE;
+}
+
+/* Whether it can be sent does not matter: a full buffer means that the client is still there. */
+void gate_ask_client(struct gate *g)
+{
+    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (g->asked_us && g->loop->now_us - g->asked_us < ASK_US)
+        return;
+    g->asked_us = g->loop->now_us;
+    if (g->session)
+        (void)gnutls_record_send(g->session, interim, sizeof interim - 1);
+    else
+        (void)!send(g->fd, interim, sizeof interim - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* ---- open and close ---- */

@@ -15,15 +15,16 @@ struct http {
     struct MHD_Daemon *mhd;
     struct watch watch;
     struct exchange *first;
-    int in_flight;     /* being read, worked on or sent */
-    int working;       /* being worked on; compared with max_in_flight. Slow clients do not count */
-    int polled;        /* exchanges in EXCHANGE_POLLED */
-    bool draining;     /* new requests are rejected */
-    bool abandoned;    /* running requests must end */
-    bool run_needed;   /* the daemon must run in this turn */
-    struct timer trim; /* returns the memory of streams and large bodies that have ended */
-    int64_t ran_us;    /* time of the daemon's last run */
-    int64_t begun;     /* requests since the start */
+    int in_flight;      /* being read, worked on or sent */
+    int working;        /* being worked on; compared with max_in_flight. Slow clients do not count */
+    int polled;         /* exchanges in EXCHANGE_POLLED */
+    bool draining;      /* new requests are rejected */
+    bool abandoned;     /* running requests must end */
+    bool run_needed;    /* the daemon must run in this turn */
+    struct timer sweep; /* looks for clients that left while their connection is suspended */
+    struct timer trim;  /* returns the memory of streams and large bodies that have ended */
+    int64_t ran_us;     /* time of the daemon's last run */
+    int64_t begun;      /* requests since the start */
 };
 
 /* exchange.c */
@@ -31,6 +32,10 @@ struct exchange *exchange_new(struct http *h, struct MHD_Connection *connection,
 void exchange_set_state(struct exchange *x, enum exchange_state state);
 /* Ends a request in the middle of its body, where the daemon accepts no reply. The log tells why. */
 void exchange_cut(struct exchange *x, enum err why);
+/* Resumes a suspended connection to be closed. The daemon frees the exchange in its next run. */
+void exchange_stop(struct exchange *x);
+/* Whether the connection is suspended in the daemon, which then does not notice that its client leaves. */
+bool exchange_is_suspended(const struct exchange *x);
 /* The daemon has finished with the exchange. */
 void exchange_closed(struct exchange *x);
 
@@ -39,6 +44,9 @@ void peer_notify(void *cls, struct MHD_Connection *connection, void **socket_con
                  enum MHD_ConnectionNotificationCode what);
 /* Sets the address of the exchange. An error if the connection or the head of the request is rejected. */
 enum err peer_admit(struct exchange *x);
+
+/* Whether the client of a suspended exchange has left. */
+bool peer_left(const struct exchange *x);
 
 /* Gives the handshake of a connection the current certificate and key. */
 int peer_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,

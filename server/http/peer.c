@@ -81,10 +81,28 @@ static enum err check_head(struct exchange *x, struct framing_verdict v)
     return problem_set(x->task->problem, v.err, "%s", v.why);
 }
 
+static struct peer *peer_of(const struct exchange *x)
+{
+    return MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+bool peer_left(const struct exchange *x)
+{
+    struct gate *g = peer_of(x)->gate;
+    const enum gate_client client = gate_client(g);
+    if (client != GATE_CLIENT_HALF_CLOSED)
+        return client == GATE_CLIENT_GONE;
+    if (x->stream.started)
+        return false; /* the next bytes of the stream will tell */
+    if (!x->takes_interim)
+        return true; /* it cannot be asked, and clients of HTTP/1.0 do not close one side only */
+    gate_ask_client(g);
+    return false;
+}
+
 enum err peer_admit(struct exchange *x)
 {
-    const struct peer *p =
-        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    const struct peer *p = peer_of(x);
     enum err err = p->verdict;
     x->address = p->address;
     if (!p->client) {

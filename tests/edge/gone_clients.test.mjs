@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeClient } from '../lib/client.mjs';
-import { closed, connectMany, gauges } from '../lib/faults.mjs';
-import { until } from '../lib/processes.mjs';
+import { blocked, closed, connectAndSend, connectMany, createBytes, gauges, whileLocked } from '../lib/faults.mjs';
+import { eventually, until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite();
@@ -54,4 +54,42 @@ test('a head that takes longer than its limit is cut and logged, and others are 
     api.close();
     await service.stop();
   }
+});
+
+const WORKS = {
+  'a read': () => 'GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'a read over HTTP/1.0': () => 'GET /v1/lessons HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n',
+  'a write': (i) => Object.values(createBytes({ takeaway: `Lesson ${i} of a client that leaves.` })).join(''),
+  'an export': () => 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n',
+};
+
+for (const [what, bytes] of Object.entries(WORKS))
+  for (const how of ['destroy', 'resetAndDestroy'])
+    test(`a client that leaves during ${what} (${how}) releases its connection while the database still works`, async () => {
+      const before = await gauges(s.api);
+      await whileLocked(s.cluster, s.database, async () => {
+        const sockets = await Promise.all(Array.from({ length: 20 }, (_, i) => connectAndSend(s.service.port, bytes(i))));
+        await until(async () => (await gauges(s.api)).requests >= before.requests + 20, 'all are worked on');
+        for (const socket of sockets) socket[how]();
+        // Neither the lock nor the time limit of a request ends before that.
+        await until(async () => (await gauges(s.api)).connections <= before.connections, 'all are released', 5_000);
+      });
+      await s.api.get('/v1/lessons?limit=1', { status: 200 });
+    });
+
+test('a client that half-closes during a long request reads an interim response, then its reply', async () => {
+  const before = await gauges(s.api);
+  let answers;
+  await whileLocked(s.cluster, s.database, async () => {
+    const sockets = await Promise.all(Array.from({ length: 5 }, () => connectAndSend(s.service.port, WORKS['a read']())));
+    answers = sockets.map((socket) => eventually(new Promise((resolve) => {
+      let text = '';
+      socket.on('data', (chunk) => (text += chunk)).on('close', () => resolve(text));
+      socket.end();
+    }), 'the connection is closed'));
+    await blocked(s.query, 1);
+    await Promise.all(sockets.map((socket) => until(() => socket.bytesRead > 0, 'the interim response')));
+    assert.ok((await gauges(s.api)).connections >= before.connections + 5, 'all are still connected');
+  });
+  for (const text of await Promise.all(answers)) assert.match(text, /^(HTTP\/1\.1 100 Continue\r\n\r\n)+HTTP\/1\.1 200 OK\r\n/);
 });

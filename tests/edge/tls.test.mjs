@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import tls from 'node:tls';
 import { certificates, options } from '../lib/certificates.mjs';
 import { makeClient } from '../lib/client.mjs';
-import { closed, connectMany, fill, metric } from '../lib/faults.mjs';
+import { closed, connectMany, fill, metric, whileLocked } from '../lib/faults.mjs';
 import { newLesson } from '../lib/lessons.mjs';
 import { eventually, run, until } from '../lib/processes.mjs';
 import { sendRaw } from '../lib/raw.mjs';
@@ -267,5 +267,18 @@ test('curl, Python, Node and Go verify the certificate and are served', async ()
       const { code, stdout, stderr } = await eventually(run(program, args, { env: { ...process.env, ...env } }), program);
       assert.equal(`${code} ${stdout.trim()}`, '0 200', `${program}: ${stderr}`);
     }
+  });
+});
+
+test('a client that leaves while its request is worked on releases its connection', async () => {
+  await withTls(async ({ service, api }) => {
+    const before = await metric(api, 'daybook_connections');
+    await whileLocked(s.cluster, s.database, async () => {
+      const sockets = Array.from({ length: 10 }, () => connect(service).on('error', () => {}));
+      for (const socket of sockets) socket.once('secureConnect', () => socket.write('GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\n\r\n'));
+      await until(async () => (await metric(api, 'daybook_requests_in_flight')) >= 10, 'all are worked on');
+      for (const socket of sockets) socket.destroy();
+      await until(async () => (await metric(api, 'daybook_connections')) <= before, 'all are released', 5_000);
+    });
   });
 });
