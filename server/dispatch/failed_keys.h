@@ -6,16 +6,13 @@
 
 #include "server/http/address.h"
 
-/* An IPv6 client has a /64 at least, so that counts as one address. The table is bounded: when more addresses
- * fail than it holds, those that failed longest ago are forgotten. */
-
 /* Takes one failure of `per_minute` that the address has. Returns 0, or the time until it has another. */
 int64_t failed_keys_take(const struct address *a, int64_t per_minute, int64_t now_ns);
 /* Gives a failure back: the key was valid. */
 void failed_keys_return(const struct address *a, int64_t per_minute, int64_t now_ns);
 
 /* Counts a rejected request. Returns its number within the address's window if it should be logged, else 0:
- * of an address the rejections 1, 2, 4, 8, ... of each window are, and a few lines a second altogether. */
+ * see server/http/address_events.h. */
 int64_t failed_keys_count(const struct address *a, int64_t now_ns);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "core/base/memory.h"
 #include "server/config.h"
+#include "server/http/address_events.h"
 #include "server/log.h"
 
 enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20, SWEEP_US = 500 * 1000, ASK_US = 1000 * 1000 };
@@ -19,6 +20,7 @@ enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20, SWEEP_US = 500 * 1000, ASK_US
 struct gate {
     struct loop *loop;
     int fd;
+    struct address address;   /* of the other end, which may be a proxy */
     gnutls_session_t session; /* NULL: the connection has no TLS, or its handshake is not finished */
     struct framing framing;
     struct framing_verdict verdict;
@@ -81,10 +83,20 @@ static size_t give_held(struct gate *g, char *to, size_t size)
 
 /* ---- rejecting and cutting ---- */
 
+static void log_cut(const struct gate *g, const char *why)
+{
+    static struct address_events cuts = ADDRESS_EVENTS_INITIALIZER;
+    char address[ADDRESS_TEXT_SIZE];
+    const int64_t count = address_events_count(&cuts, &g->address, g->loop->now_us * 1000);
+    if (count)
+        log_event(LOG_INFO, "connection_cut", "address=%s reason=\"%s\" count=%lld",
+                  address_text(&g->address, address), why, (long long)count);
+}
+
 /* The daemon closes the connection when its next read fails. */
 static void cut(struct gate *g, const char *why)
 {
-    log_event(LOG_INFO, "connection_cut", "reason=\"%s\"", why);
+    log_cut(g, why);
     g->cut = true;
     loop_timer_off(g->loop, &g->timer);
     shutdown(g->fd, SHUT_RDWR);
@@ -370,11 +382,12 @@ static void make_slot(int fd)
     gates_cap = cap;
 }
 
-struct gate *gate_open(struct loop *loop, int fd)
+struct gate *gate_open(struct loop *loop, int fd, const struct address *address)
 {
     struct gate *g = memory_zero(1, sizeof *g);
     g->loop = loop;
     g->fd = fd;
+    g->address = *address;
     g->timer.fire = on_head_timeout;
     make_slot(fd);
     gates[fd] = g;

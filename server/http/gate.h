@@ -7,6 +7,7 @@
 #ifndef DAYBOOK_SERVER_HTTP_GATE_H
 #define DAYBOOK_SERVER_HTTP_GATE_H
 
+#include "server/http/address.h"
 #include "server/http/framing.h"
 #include "server/loop.h"
 
@@ -15,8 +16,9 @@
 
 struct gate;
 
-/* Opens the gate of a new connection, before the daemon reads from it. All calls are on the loop's thread. */
-struct gate *gate_open(struct loop *loop, int fd);
+/* Opens the gate of a new connection from that address, before the daemon reads from it. All calls are on the
+ * loop's thread. */
+struct gate *gate_open(struct loop *loop, int fd, const struct address *address);
 /* Before the daemon closes the connection. */
 void gate_close(struct gate *g);
 /* When the loop's daemon has closed all connections. */

@@ -24,8 +24,8 @@ static void peer_open(struct http *h, struct MHD_Connection *connection, struct 
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     p->address = address_of(info ? info->client_addr : NULL);
-    p->gate = gate_open(h->loop,
-                        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    p->gate = gate_open(h->loop, info->connect_fd, &p->address);
     if (!proxies_trust(&p->address))
         p->client = clients_add(&p->address, config->max_connections_per_address, &p->verdict);
     if (!clients_connect(config->max_connections))

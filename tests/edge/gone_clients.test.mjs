@@ -48,7 +48,7 @@ test('a head that takes longer than its limit is cut and logged, and others are 
     for (let i = 0; i < 50; i++) await api.get('/v1/lessons?limit=1', { status: 200 });
     await Promise.all(sockets.map(closed));
     clearInterval(drip);
-    assert.match(service.log, /connection_cut reason="the head of the request did not arrive in time"/);
+    assert.match(service.log, /connection_cut address=127\.0\.0\.1 reason="the head of the request did not arrive in time" count=1$/m);
     await api.get('/v1/lessons?limit=1', { status: 200 });
   } finally {
     api.close();
@@ -92,4 +92,21 @@ test('a client that half-closes during a long request reads an interim response,
     assert.ok((await gauges(s.api)).connections >= before.connections + 5, 'all are still connected');
   });
   for (const text of await Promise.all(answers)) assert.match(text, /^(HTTP\/1\.1 100 Continue\r\n\r\n)+HTTP\/1\.1 200 OK\r\n/);
+});
+
+test('cut connections do not flood the log: of an address 1, 2, 4, 8 and so on, and a few lines a second of all', async () => {
+  const service = await s.another();
+  const malformed = `${BULK}Transfer-Encoding: chunked\r\n\r\nno size\r\n`;
+  const cut = async (sockets) => Promise.all(sockets.map((socket) => (socket.resume(), closed(socket))));
+  const counts = (address) => [...service.log.matchAll(/ connection_cut address=(\S+) .* count=(\d+)$/gm)].filter(([, of]) => !address || of === address).map(([, , n]) => Number(n));
+  try {
+    await cut(await connectMany(100, service.port, () => malformed, '127.0.0.2'));
+    assert.deepEqual(counts('127.0.0.2').sort((a, b) => a - b), [1, 2, 4, 8, 16, 32, 64]);
+    const begun = Date.now();
+    for (let i = 0; i < 5; i++) await cut(await Promise.all(Array.from({ length: 100 }, (_, j) => connectAndSend(service.port, malformed, `127.0.${i + 1}.${j}`))));
+    const lines = counts().length, most = 100 + 10 * ((Date.now() - begun) / 1000 + 1);
+    assert.ok(lines >= 100 && lines <= most, `${lines} lines, at most ${most}`);
+  } finally {
+    await service.stop();
+  }
 });

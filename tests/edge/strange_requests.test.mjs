@@ -1,5 +1,6 @@
 // Strange bytes: each request gets its own answer with a request id, or is cut with a log line. The library underneath answers none of them.
 import assert from 'node:assert/strict';
+import net from 'node:net';
 import { test } from 'node:test';
 import { until } from '../lib/processes.mjs';
 import { sendRaw, statusesOf } from '../lib/raw.mjs';
@@ -13,6 +14,7 @@ const SECOND = `${GET}${HOST}\r\n`;
 const POST = `POST /v1/lessons HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n`;
 const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n${CLOSE}\r\n`;
 const send = (bytes, options) => sendRaw(s.service.port, bytes, options);
+let cuts = 0;
 
 /** Every response has a request id, and every error is a problem document. */
 function assertOurs(text, name) {
@@ -147,8 +149,10 @@ for (const [name, [chunks, why]] of Object.entries(CUT))
   test(`${name} in a body cuts the connection, and the log says why`, async () => {
     for (const slowly of chunks.length < 1_000 ? [false, true] : [false]) {
       const from = s.service.log.length;
-      const text = await send(`${CHUNKED}${chunks}0\r\n\r\n${SECOND}`, { slowly }).catch((error) => (assert.ok(['ECONNRESET', 'EPIPE'].includes(error.code)), ''));
+      const address = `127.0.1.${++cuts}`; // of an address, not every cut is logged
+      const connect = () => net.connect({ port: s.service.port, host: '127.0.0.1', localAddress: address });
+      const text = await send(`${CHUNKED}${chunks}0\r\n\r\n${SECOND}`, { slowly, connect }).catch((error) => (assert.ok(['ECONNRESET', 'EPIPE'].includes(error.code)), ''));
       assert.equal(text, '');
-      await until(() => new RegExp(`connection_cut reason="[^"]*${why}`).test(s.service.log.slice(from)), why);
+      await until(() => new RegExp(`connection_cut address=${address} reason="[^"]*${why}[^"]*" count=1$`, 'm').test(s.service.log.slice(from)), why);
     }
   });
