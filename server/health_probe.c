@@ -9,42 +9,20 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "server/http/address.h"
 #include "server/http/tls_client.h"
 #include "server/log.h"
 
-enum { TIMEOUT_S = 3, HOST_SIZE = 256 };
+enum { TIMEOUT_S = 3 };
 
-/* Splits "127.0.0.1:8080" or "[::1]:8080". A wildcard address becomes loopback. */
-static bool split(const char *listen, char host[HOST_SIZE], const char **port)
+/* Linux connects to loopback if the address is a wildcard. */
+static int connect_to(const char *listen)
 {
-    const char *colon = strrchr(listen, ':');
-    size_t len = colon ? (size_t)(colon - listen) : 0;
-    if (len >= 2 && listen[0] == '[' && listen[len - 1] == ']') {
-        listen++;
-        len -= 2;
-    }
-    if (!len || len >= HOST_SIZE || !colon[1] || strcmp(colon, ":0") == 0)
-        return log_failure("--listen must be the ADDRESS:PORT that the service is on");
-    memcpy(host, listen, len);
-    host[len] = 0;
-    *port = colon + 1;
-    if (strcmp(host, "0.0.0.0") == 0)
-        strcpy(host, "127.0.0.1");
-    else if (strcmp(host, "::") == 0)
-        strcpy(host, "::1");
-    return true;
-}
-
-static int connect_to(const char *host, const char *port)
-{
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+    struct addrinfo *found = address_resolve(listen);
     struct timeval limit = { .tv_sec = TIMEOUT_S };
     int fd = -1;
-    int failed = getaddrinfo(host, port, &hints, &found);
-    if (failed) {
-        log_failure("%s:%s: %s", host, port, gai_strerror(failed));
+    if (!found)
         return -1;
-    }
     for (struct addrinfo *a = found; a && fd < 0; a = a->ai_next) {
         fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
         if (fd < 0)
@@ -60,7 +38,7 @@ static int connect_to(const char *host, const char *port)
     }
     freeaddrinfo(found);
     if (fd < 0)
-        log_failure("nothing answers on %s:%s: %s", host, port, strerror(errno));
+        log_failure("nothing answers on %s: %s", listen, strerror(errno));
     return fd;
 }
 
@@ -83,11 +61,8 @@ bool health_probe(const char *listen, bool tls)
 {
     static const char request[] =
         "GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    char host[HOST_SIZE], answer[13] = "";
-    const char *port = NULL;
-    if (!split(listen, host, &port))
-        return false;
-    int fd = connect_to(host, port);
+    char answer[13] = "";
+    const int fd = connect_to(listen);
     if (fd < 0)
         return false;
     const size_t room = sizeof answer - 1;
@@ -96,6 +71,6 @@ bool health_probe(const char *listen, bool tls)
     answer[len] = 0;
     int status = 0;
     if (sscanf(answer, "HTTP/1.1 %d", &status) != 1)
-        return log_failure("the service on %s:%s does not answer over %s", host, port, tls ? "TLS" : "HTTP");
-    return status == 200 || log_failure("the service on %s:%s is not ready (%d)", host, port, status);
+        return log_failure("the service on %s does not answer over %s", listen, tls ? "TLS" : "HTTP");
+    return status == 200 || log_failure("the service on %s is not ready (%d)", listen, status);
 }

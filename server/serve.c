@@ -28,6 +28,7 @@
 #include "server/dispatch/dispatch.h"
 #include "server/dispatch/route.h"
 #include "server/embed_worker.h"
+#include "server/http/address.h"
 #include "server/http/daemon.h"
 #include "server/http/proxies.h"
 #include "server/http/tls.h"
@@ -71,36 +72,6 @@ static bool is_loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-static bool is_port(const char *text)
-{
-    const size_t len = strlen(text);
-    return len >= 1 && len <= 5 && strspn(text, "0123456789") == len && strtol(text, NULL, 10) <= 65535;
-}
-
-/* "127.0.0.1:8080", "[::1]:8080", "localhost:0" */
-static struct addrinfo *resolve(const char *listen_text)
-{
-    char host[256];
-    const char *colon = strrchr(listen_text, ':');
-    size_t len = colon ? (size_t)(colon - listen_text) : sizeof host;
-    const char *start = listen_text;
-    if (len >= 2 && start[0] == '[' && start[len - 1] == ']') {
-        start++;
-        len -= 2;
-    }
-    if (len == 0 || len >= sizeof host || !is_port(colon + 1)) {
-        log_failure("--listen %s: must be ADDRESS:PORT, with a port from 0 to 65535", listen_text);
-        return NULL;
-    }
-    memcpy(host, start, len);
-    host[len] = '\0';
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *found = NULL;
-    int failed = getaddrinfo(host, colon + 1, &hints, &found);
-    if (failed)
-        log_failure("--listen %s: %s", listen_text, gai_strerror(failed));
-    return failed ? NULL : found;
-}
-
 static int listen_socket(const struct sockaddr *address, socklen_t len, bool shared)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -123,7 +94,7 @@ static int listen_socket(const struct sockaddr *address, socklen_t len, bool sha
 static bool listen_all(const struct config *config, bool has_keys, struct loop_thread *threads, int count,
                        char url[static URL_SIZE])
 {
-    struct addrinfo *found = resolve(config->listen);
+    struct addrinfo *found = address_resolve(config->listen);
     if (!found)
         return false;
     struct sockaddr_storage address = { 0 };
@@ -341,7 +312,7 @@ int serve_loop_count(const struct config *config)
 bool serve_check(const struct config *config)
 {
     struct db_share share;
-    struct addrinfo *found = resolve(config->listen);
+    struct addrinfo *found = address_resolve(config->listen);
     if (!found)
         return false;
     freeaddrinfo(found);

@@ -2,9 +2,12 @@
 #include "server/http/address.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "server/log.h"
 
 enum { V4_AT = 12, V4_BITS = 8 * V4_AT }; /* where an IPv4 address is in a mapped one */
 
@@ -93,4 +96,32 @@ bool address_is_in(const struct network *n, const struct address *a)
     if (memcmp(n->address.bytes, a->bytes, bytes) != 0)
         return false;
     return mask == 0 || (n->address.bytes[bytes] & mask) == (a->bytes[bytes] & mask);
+}
+
+static bool is_port(const char *text)
+{
+    const size_t len = strlen(text);
+    return len >= 1 && len <= 5 && strspn(text, "0123456789") == len && strtol(text, NULL, 10) <= 65535;
+}
+
+struct addrinfo *address_resolve(const char *listen)
+{
+    char host[256];
+    const char *colon = strrchr(listen, ':'), *start = listen;
+    size_t len = colon ? (size_t)(colon - listen) : sizeof host;
+    if (len >= 2 && start[0] == '[' && start[len - 1] == ']') {
+        start++;
+        len -= 2;
+    }
+    if (len == 0 || len >= sizeof host || !is_port(colon + 1)) {
+        log_failure("--listen %s: must be ADDRESS:PORT, with a port from 0 to 65535", listen);
+        return NULL;
+    }
+    memcpy(host, start, len);
+    host[len] = '\0';
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *found = NULL;
+    const int failed = getaddrinfo(host, colon + 1, &hints, &found);
+    if (failed)
+        log_failure("--listen %s: %s", listen, gai_strerror(failed));
+    return failed ? NULL : found;
 }

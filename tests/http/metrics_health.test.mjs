@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { create, UNKNOWN_ID } from '../lib/lessons.mjs';
 import { until } from '../lib/processes.mjs';
 import { DOCS, OPENAPI_JSON } from '../lib/paths.mjs';
+import { command } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite();
@@ -41,6 +42,18 @@ test('/health/live returns ok and /health/ready returns ready', async () => {
   assert.deepEqual((await s.api.get('/health/live', { status: 200 })).json, { status: 'ok' });
   await until(async () => (await s.api.get('/health/ready')).status === 200, 'it is ready');
   assert.deepEqual((await s.api.get('/health/ready', { status: 200 })).json, { status: 'ready' });
+});
+
+test('daybookd health asks the address of --listen, loopback for a wildcard, and says why it fails', async () => {
+  const health = (listen) => command(['health', '--listen', listen]);
+  for (const host of ['127.0.0.1', '0.0.0.0', '[::ffff:127.0.0.1]']) assert.deepEqual(await health(`${host}:${s.service.port}`), { code: 0, signal: null, stdout: '', stderr: '' }, host);
+  for (const listen of ['127.0.0.1', ':8080', '127.0.0.1:', '127.0.0.1:http', '127.0.0.1:65536']) {
+    const { code, stderr } = await health(listen);
+    assert.deepEqual([code, stderr], [1, `daybookd: --listen ${listen}: must be ADDRESS:PORT, with a port from 0 to 65535\n`]);
+  }
+  const { code, stderr } = await health('127.0.0.1:1');
+  assert.equal(code, 1);
+  assert.match(stderr, /^daybookd: nothing answers on 127\.0\.0\.1:1: .*\n$/);
 });
 
 test('the version page names the service, its version and its commit', async () => {

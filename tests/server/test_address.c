@@ -1,9 +1,11 @@
 /* Addresses, networks, and the client behind a trusted proxy. */
 #include <check.h>
+#include <netdb.h>
 #include <string.h>
 
 #include "server/http/proxies.h"
 #include "tests/core/unit.h"
+#include "tests/server/stderr.h"
 
 static struct address parsed(const char *text)
 {
@@ -105,6 +107,25 @@ START_TEST(the_client_is_the_last_address_that_is_no_trusted_proxy)
 }
 END_TEST
 
+START_TEST(an_address_to_listen_on_has_a_host_and_a_port)
+{
+    static const char *const good[] = { "127.0.0.1:0", "[::1]:65535", "0.0.0.0:80" };
+    static const char *const bad[] = { "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:http",
+                                       "127.0.0.1:65536" };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct addrinfo *found = address_resolve(good[i]);
+        ck_assert_msg(found, "%s", good[i]);
+        freeaddrinfo(found);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        stderr_begin();
+        ck_assert_msg(!address_resolve(bad[i]), "%s", bad[i]);
+        ck_assert_ptr_nonnull(strstr(stderr_end(), "must be ADDRESS:PORT"));
+    }
+}
+END_TEST
+
 UNIT_MAIN("address", addresses_are_read_with_and_without_a_port, texts_that_are_no_address_are_rejected,
           a_address_is_in_the_addresses_that_begin_with_its_bits, networks_that_are_not_valid_are_rejected,
-          the_client_is_the_last_address_that_is_no_trusted_proxy)
+          the_client_is_the_last_address_that_is_no_trusted_proxy,
+          an_address_to_listen_on_has_a_host_and_a_port)
