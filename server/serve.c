@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -24,6 +23,7 @@
 #include "db/db.h"
 #include "server/backfill.h"
 #include "server/coro.h"
+#include "server/descriptors.h"
 #include "server/dispatch/auth.h"
 #include "server/dispatch/dispatch.h"
 #include "server/dispatch/route.h"
@@ -250,15 +250,6 @@ static bool loop_thread_open(struct loop_thread *w, int index, const struct conf
 
 /* ---- all loops ---- */
 
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 static void print_hints(const char *url)
 {
     printf("\nTry:\n"
@@ -331,7 +322,6 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* let write() fail with EFBIG instead */
-    raise_descriptor_limit();
     route_init();
     tree_setup();
 
@@ -340,6 +330,8 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
     struct db_share share;
     if (!db_divide(config, count, &share) || !listen_all(config, has_keys, threads, count, url))
         return 1;
+    /* Each loop has one more connection, for reads. */
+    descriptors_prepare(config, count, count * (1 + share.write + share.slow));
     if (remote_check_configured(config) && !remote_setup()) {
         fprintf(stderr, "daybookd: libcurl cannot start\n");
         return 1;

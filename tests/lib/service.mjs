@@ -44,9 +44,10 @@ export async function createKey(databaseUrl, owner, role, name) {
   return { key: stdout.trimEnd(), id };
 }
 
-/** Starts `daybookd serve` and waits for its address. Throws with its output if it exits instead. */
-export async function startService(databaseUrl, { args = [], env = {}, listen = '127.0.0.1:0', binary = daybookd() } = {}) {
-  const child = start(binary, ['serve', '--listen', listen, '--database-url', databaseUrl, ...args], { env: cleanEnvironment(env) });
+/** Starts `daybookd serve` and waits for its address. Throws with its output if it exits instead. `wrapper`: words of a command that executes it. */
+export async function startService(databaseUrl, { args = [], env = {}, listen = '127.0.0.1:0', binary = daybookd(), wrapper = [] } = {}) {
+  const [program, ...words] = [...wrapper, binary, 'serve', '--listen', listen, '--database-url', databaseUrl, ...args];
+  const child = start(program, words, { env: cleanEnvironment(env) });
   const end = ended(child);
   const service = { child, pid: child.pid, stdout: '', log: '', ended: end };
   child.stderr.setEncoding('utf8').on('data', (text) => (service.log += text));
