@@ -1,5 +1,6 @@
 // Requests that two parsers could read differently are rejected before anything interprets them.
 import assert from 'node:assert/strict';
+import net from 'node:net';
 import { test } from 'node:test';
 import { until } from '../lib/processes.mjs';
 import { sendRaw } from '../lib/raw.mjs';
@@ -84,13 +85,15 @@ test('a valid request before an ambiguous one is answered', async () => {
 });
 
 test('a malformed chunk cuts the connection, and the log says why', async () => {
-  for (const [chunk, why] of [
+  const cases = [
     [`5;${'x'.repeat(5_000)}\r\n12345\r\n`, 'size is too long'],
     ['5\r\n123456\r\n', 'longer than its size'],
     ['5\n12345\r\n', 'ends without CR LF'],
     ['zz\r\n', 'no valid size'],
-  ]) {
-    await send(`${POST}Transfer-Encoding: chunked\r\n\r\n${chunk}${SECOND}`).catch((error) => assert.equal(error.code, 'ECONNRESET'));
+  ];
+  for (const [i, [chunk, why]] of cases.entries()) {
+    const connect = () => net.connect({ port: s.service.port, host: '127.0.0.1', localAddress: `127.0.1.${i + 1}` }); // of an address, not every cut is logged
+    await send(`${POST}Transfer-Encoding: chunked\r\n\r\n${chunk}${SECOND}`, { connect }).catch((error) => assert.equal(error.code, 'ECONNRESET'));
     await until(() => s.service.log.includes(why), why);
   }
 });
