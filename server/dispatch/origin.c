@@ -84,7 +84,8 @@ static enum err check_name(struct call *c, const char *host, size_t len)
 enum err origin_check_host(struct call *c)
 {
     const char *host = c->exchange->headers.host;
-    const char *target = after_scheme(c->exchange->target);
+    const char *target = c->exchange->target;
+    target = target[0] == '/' ? NULL : after_scheme(target); /* most have no scheme */
     if (target)
         TRY(check_name(c, target, strcspn(target, "/?")));
     return host ? check_name(c, host, strlen(host)) : OK; /* HTTP/1.0 has none, and no browser sends it */

@@ -36,66 +36,73 @@ struct part {
     size_t len;
 };
 
-/* What a byte may be part of. */
-enum { TOKEN = 1, TARGET = 2, VALUE = 4 };
-
-enum { IN_TARGET = TARGET | VALUE, IN_ALL = TOKEN | TARGET | VALUE };
-
-/* A target has visible ASCII, or bytes of UTF-8, which are checked when it is decoded. */
-static const unsigned char kinds[256] = {
-    ['\t'] = VALUE,
-    [' '] = VALUE,
-    ['!'] = IN_ALL,
-    ['"'] = IN_TARGET,
-    ['#' ... '\''] = IN_ALL,
-    ['(' ... ')'] = IN_TARGET,
-    ['*' ... '+'] = IN_ALL,
-    [','] = IN_TARGET,
-    ['-' ... '.'] = IN_ALL,
-    ['/'] = IN_TARGET,
-    ['0' ... '9'] = IN_ALL,
-    [':' ... '@'] = IN_TARGET,
-    ['A' ... 'Z'] = IN_ALL,
-    ['[' ... ']'] = IN_TARGET,
-    ['^' ... 'z'] = IN_ALL, /* ^ _ ` and the letters */
-    ['{'] = IN_TARGET,
-    ['|'] = IN_ALL,
-    ['}'] = IN_TARGET,
-    ['~'] = IN_ALL,
-    [0x80 ... 0xff] = IN_TARGET,
-};
+#define PART(text) { text, sizeof text - 1 }
 
 static bool is_token_char(unsigned char c)
 {
-    return kinds[c] & TOKEN;
-}
-
-static bool has_only(struct part p, unsigned char kind)
-{
-    unsigned char all = kind;
-    for (size_t i = 0; i < p.len; i++)
-        all &= kinds[(unsigned char)p.at[i]];
-    return all;
+    static const bool token_chars[256] = {
+        ['!'] = true,         ['#' ... '\''] = true, ['*' ... '+'] = true, ['-' ... '.'] = true,
+        ['0' ... '9'] = true, ['A' ... 'Z'] = true,  ['^' ... 'z'] = true, /* ^ _ ` and the letters */
+        ['|'] = true,         ['~'] = true,
+    };
+    return token_chars[c];
 }
 
 static bool is_token(struct part p)
 {
-    return p.len && has_only(p, TOKEN);
+    bool all = p.len;
+    for (size_t i = 0; i < p.len; i++)
+        all &= is_token_char((unsigned char)p.at[i]);
+    return all;
 }
 
-static bool is_same(struct part p, const char *text)
+static bool is_control(unsigned char c)
 {
-    return p.len == strlen(text) && strncasecmp(p.at, text, p.len) == 0;
+    return c < ' ' || c == 0x7f;
 }
 
+/* Not 0 if one of the eight bytes is a control character. */
+static uint64_t controls(const char *eight)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t word;
+    memcpy(&word, eight, sizeof word);
+    const uint64_t del = word ^ ones * 0x7f; /* zero where a byte is 0x7f */
+    return (((word - ones * ' ') & ~word) | ((del - ones) & ~del)) & ones << 7;
+}
+
+/* Every byte of a target and of a value passes here. */
+static bool has_control(struct part p)
+{
+    uint64_t found = 0;
+    for (size_t i = 0; p.len >= 8 && i < p.len - 8; i += 8)
+        found |= controls(p.at + i);
+    if (p.len >= 8)
+        return found | controls(p.at + p.len - 8);
+    for (size_t i = 0; i < p.len; i++)
+        found |= is_control((unsigned char)p.at[i]);
+    return found;
+}
+
+/* Visible ASCII and bytes of UTF-8, which are checked when it is decoded. The part has no space. */
 static bool is_target(struct part p)
 {
-    return p.len && has_only(p, TARGET);
+    return p.len && !has_control(p);
 }
 
 static bool is_value(struct part p)
 {
-    return has_only(p, VALUE);
+    if (!has_control(p))
+        return true;
+    for (size_t i = 0; i < p.len; i++)
+        if (is_control((unsigned char)p.at[i]) && p.at[i] != '\t')
+            return false;
+    return true;
+}
+
+static bool is_same(struct part p, struct part text)
+{
+    return p.len == text.len && strncasecmp(p.at, text.at, p.len) == 0;
 }
 
 static size_t count_parameters(struct part target)
@@ -121,15 +128,16 @@ enum single {
 };
 
 static const struct {
-    const char *name, *twice;
+    struct part name;
+    const char *twice;
 } singles[SINGLES] = {
-    [HOST] = { "Host", "the Host header is given twice" },
-    [CONTENT_LENGTH] = { "Content-Length", "the body length is given twice" },
-    [TRANSFER_ENCODING] = { "Transfer-Encoding", "the body length is given twice" },
-    [AUTHORIZATION] = { "Authorization", "the Authorization header is given twice" },
-    [API_KEY] = { "X-API-Key", "the X-API-Key header is given twice" },
-    [CONTENT_TYPE] = { "Content-Type", "the Content-Type header is given twice" },
-    [IDEMPOTENCY_KEY] = { "Idempotency-Key", "the Idempotency-Key header is given twice" },
+    [HOST] = { PART("Host"), "the Host header is given twice" },
+    [CONTENT_LENGTH] = { PART("Content-Length"), "the body length is given twice" },
+    [TRANSFER_ENCODING] = { PART("Transfer-Encoding"), "the body length is given twice" },
+    [AUTHORIZATION] = { PART("Authorization"), "the Authorization header is given twice" },
+    [API_KEY] = { PART("X-API-Key"), "the X-API-Key header is given twice" },
+    [CONTENT_TYPE] = { PART("Content-Type"), "the Content-Type header is given twice" },
+    [IDEMPOTENCY_KEY] = { PART("Idempotency-Key"), "the Idempotency-Key header is given twice" },
 };
 
 struct head {
@@ -207,12 +215,13 @@ static bool read_length(struct part digits, uint64_t *length)
 
 static struct framing_verdict start_body(struct framing *f, const struct head *h)
 {
+    static const struct part chunked = PART("chunked");
     const struct part length = h->values[CONTENT_LENGTH], encoding = h->values[TRANSFER_ENCODING];
     if (length.at && encoding.at)
         return bad(singles[CONTENT_LENGTH].twice);
     if (length.at && !read_length(length, &f->left))
         return bad("the Content-Length is not a number");
-    if (encoding.at && (h->is_1_0 || !is_same(encoding, "chunked")))
+    if (encoding.at && (h->is_1_0 || !is_same(encoding, chunked)))
         return bad("the only Transfer-Encoding is chunked, in HTTP/1.1");
     f->line_bytes = 0;
     f->state = encoding.at ? FRAMING_CHUNK_SIZE : length.at && f->left ? FRAMING_BODY : FRAMING_HEAD;

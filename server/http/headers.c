@@ -33,13 +33,19 @@ static const struct {
 #undef HEADER
 };
 
+/* Compares the first letters, which rules out most names without a call. */
+static bool may_be_same(const char *a, const char *b)
+{
+    return ((a[0] ^ b[0]) & ~0x20) == 0;
+}
+
 /* Copies the value: the daemon frees it when the request completes, and a coroutine may run longer. */
 static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     (void)kind;
     struct exchange *x = cls;
     for (size_t i = 0; value && i < sizeof known_headers / sizeof *known_headers; i++)
-        if (strcasecmp(name, known_headers[i].name) == 0) {
+        if (may_be_same(name, known_headers[i].name) && strcasecmp(name, known_headers[i].name) == 0) {
             const char **to = (const char **)(void *)((char *)&x->headers + known_headers[i].offset);
             /* A header that may be repeated is a list. */
             *to = *to ? arena_fmt(x->task->arena, "%s, %s", *to, value) : arena_text(x->task->arena, value);

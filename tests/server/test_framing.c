@@ -108,6 +108,33 @@ static void repeat(char *out, const char *before, const char *text, int count, c
     stpcpy(at, after);
 }
 
+/* The error of a head whose target, or whose header, is `len` times `fill` with `byte` at `at`. */
+static enum err error_with(bool in_target, char fill, size_t len, size_t at, int byte)
+{
+    char head[64];
+    char *start = stpcpy(head, in_target ? "GET " : "GET / HTTP/1.0\r\na:");
+    memset(start, fill, len);
+    start[at] = (char)byte;
+    char *end = stpcpy(start + len, in_target ? " HTTP/1.0\r\n\r\n" : "\r\n\r\n");
+    return verdict_on(head, (size_t)(end - head), &(struct framing){ 0 }).err;
+}
+
+START_TEST(control_characters_are_rejected_wherever_they_are)
+{
+    static const char fills[] = { 'a', '!', '~', '\x80', '\xff' };
+    for (size_t i = 0; i < sizeof fills; i++)
+        for (size_t len = 1; len <= 20; len++)
+            for (size_t at = 0; at < len; at++)
+                for (int byte = 0; byte < 256; byte++) {
+                    const bool control = byte < ' ' || byte == 0x7f;
+                    ck_assert_msg(
+                        (error_with(true, fills[i], len, at, byte) == OK) == (!control && byte != ' ') &&
+                            (error_with(false, fills[i], len, at, byte) == OK) == (!control || byte == '\t'),
+                        "byte %d at %zu of %zu", byte, at, len);
+                }
+}
+END_TEST
+
 START_TEST(headers_and_parameters_are_counted)
 {
     static char head[8192];
@@ -235,5 +262,6 @@ START_TEST(a_body_ends_where_its_framing_says)
 END_TEST
 
 UNIT_MAIN("framing", valid_heads_tell_how_their_body_ends, ambiguous_heads_are_rejected,
-          headers_and_parameters_are_counted, a_head_may_arrive_in_pieces, what_is_not_http_is_not_waited_for,
-          a_head_is_tidied, the_extensions_of_chunks_are_removed, a_body_ends_where_its_framing_says)
+          control_characters_are_rejected_wherever_they_are, headers_and_parameters_are_counted,
+          a_head_may_arrive_in_pieces, what_is_not_http_is_not_waited_for, a_head_is_tidied,
+          the_extensions_of_chunks_are_removed, a_body_ends_where_its_framing_says)
