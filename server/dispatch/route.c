@@ -56,19 +56,27 @@ int route_index(const struct route *r)
     return i;
 }
 
+static bool segment_matches(const struct segment *want, const char *have)
+{
+    if (want->text[0] == '{')
+        return *have;
+    return want->text[0] == *have && strncmp(have, want->text, want->len) == 0 && !have[want->len];
+}
+
+/* From the last segment to the first, because most paths begin with the same one. */
 static bool matches(const struct indexed *r, const struct uri *uri)
 {
     if (r->segments != uri->segments)
         return false;
-    for (size_t i = 0; i < r->segments; i++) {
-        const char *have = uri->segment[i];
-        const struct segment *want = &r->segment[i];
-        if (!*have)
+    for (size_t i = r->segments; i > 0; i--)
+        if (!segment_matches(&r->segment[i - 1], uri->segment[i - 1]))
             return false;
-        if (want->text[0] != '{' && (strncmp(have, want->text, want->len) != 0 || have[want->len]))
-            return false;
-    }
     return true;
+}
+
+static bool is_same_path(const struct indexed *a, const struct indexed *b)
+{
+    return a->segments == b->segments && strcmp(a->route->path, b->route->path) == 0;
 }
 
 static const char *allowed_methods(const char *path, struct arena *arena)
@@ -96,7 +104,7 @@ struct route_match route_find(enum method method, const struct uri *uri, struct 
     if (method == HEAD)
         method = GET;
     for (int i = 0; i < count && !match.route; i++)
-        if (indexed[i].route->method == method && strcmp(indexed[i].route->path, best->route->path) == 0)
+        if (indexed[i].route->method == method && is_same_path(&indexed[i], best))
             match.route = indexed[i].route;
     if (!match.route) {
         match.allow = allowed_methods(best->route->path, arena);
