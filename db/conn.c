@@ -41,6 +41,7 @@ void conn_set_state(struct conn *c, enum conn_state state)
            (state == CONN_CONFIGURING && c->state == CONN_CONNECTING) ||
            (state == CONN_READY && c->state == CONN_CONFIGURING));
     c->state = state;
+    c->db->changed = true;
 }
 
 /* ---- losing the connection ---- */

@@ -27,7 +27,7 @@ void db_flush(struct db *db);
 bool db_ready(const struct db *db);
 
 /* Publishes the state of this loop. Called once per turn. */
-void db_publish(const struct db *db, bool keys_loaded);
+void db_publish(struct db *db, bool keys_loaded);
 /* Whether the whole service can serve reads and writes, by what all loops published and by the last test
  * write; never waits. If not, adds the reasons, in words for everybody. While it is called now and then, a
  * test write is made every two seconds. */

@@ -134,15 +134,18 @@ void health_storage_full(void)
 
 /* ---- publishing ---- */
 
-void db_publish(const struct db *db, bool keys_loaded)
+void db_publish(struct db *db, bool keys_loaded)
 {
     struct published *p = &loops[db->loop->index];
     atomic_store_explicit(&p->turn_us, db->loop->now_us, memory_order_relaxed);
     atomic_store_explicit(&p->silent_us, db->read.pending_count ? db->read.active_us : 0,
                           memory_order_relaxed);
+    atomic_store_explicit(&p->keys, keys_loaded, memory_order_relaxed);
+    if (!db->changed)
+        return;
+    db->changed = false;
     for (int lane = 0; lane < LANES; lane++)
         atomic_store_explicit(&p->cause[lane], lanes_cause(db, (enum lane)lane), memory_order_relaxed);
-    atomic_store_explicit(&p->keys, keys_loaded, memory_order_relaxed);
 }
 
 /* ---- answering ---- */

@@ -31,6 +31,7 @@ struct db {
     struct timer replan;
     uint64_t reconnects, lost_ops;
     bool stopping;
+    bool changed; /* the state of a connection, since the last db_publish */
     struct {
         struct conn_event list[CONN_EVENTS];
         int count;
