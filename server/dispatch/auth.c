@@ -68,13 +68,16 @@ struct auth {
 
 /* ---- the key of a call ---- */
 
+static const char *bearer(const struct call *c)
+{
+    const char *sent = c->exchange->headers.authorization;
+    return sent && strncasecmp(sent, "Bearer ", 7) == 0 ? sent + 7 + strspn(sent + 7, " ") : NULL;
+}
+
 static const char *token(const struct call *c)
 {
-    const struct http_headers *headers = &c->exchange->headers;
-    const char *bearer = headers->authorization;
-    if (bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
-        return bearer + 7 + strspn(bearer + 7, " ");
-    return headers->api_key;
+    const char *sent = bearer(c);
+    return sent ? sent : c->exchange->headers.api_key;
 }
 
 /* Compares digests, so that the time says nothing about the key. */
@@ -242,6 +245,10 @@ static enum err check_known(struct auth *a, struct call *c, enum standing *stand
 
 enum err auth_early(struct call *c)
 {
+    const char *in_bearer = bearer(c), *in_header = c->exchange->headers.api_key;
+    if (in_bearer && in_header && strcmp(in_bearer, in_header) != 0) /* a gateway may check the other one */
+        return problem_set(&c->problem, ERR_BAD_REQUEST,
+                           "Authorization and X-API-Key hold different keys: send one of them");
     enum standing standing;
     return check_known(c->loop->auth, c, &standing);
 }

@@ -85,6 +85,8 @@ static enum err body_check(struct call *c)
         return problem_set(&c->problem, ERR_BODY_TOO_LARGE, "the limit is %zu bytes", x->limits.body_bytes);
     if (x->method != GET && x->method != HEAD && !is_media_type(x->headers.content_type, type))
         return problem_set(&c->problem, ERR_UNSUPPORTED_MEDIA_TYPE, "the body must be %s", type);
+    if (x->headers.content_encoding && strcasecmp(x->headers.content_encoding, "identity") != 0)
+        return problem_set(&c->problem, ERR_UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed");
     return OK;
 }
 

@@ -104,8 +104,7 @@ void exchange_cut(struct exchange *x, enum err why)
 {
     x->reply->error = why;
     exchange_set_state(x, EXCHANGE_CUT);
-    /* If nothing more arrives, the daemon closes the connection as idle. */
-    MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+    peer_cut(x);
 }
 
 /* A bulk body may take long, as long as it is not too slow. */

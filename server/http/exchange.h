@@ -19,7 +19,7 @@ struct MHD_Connection;
 struct http_headers {
     const char *authorization, *api_key, *request_id, *traceparent, *idempotency_key, *if_none_match, *accept,
         *content_type, *content_length, *transfer_encoding, *expect, *preflight_method, *host, *origin,
-        *forwarded_for, *accept_encoding;
+        *forwarded_for, *accept_encoding, *content_encoding;
 };
 
 struct reply {
@@ -51,7 +51,7 @@ struct stream {
 enum exchange_state {
     EXCHANGE_HEADERS,     /* reading the headers */
     EXCHANGE_BODY,        /* reading the body */
-    EXCHANGE_CUT,         /* ended in the middle of its body; the next bytes close the connection */
+    EXCHANGE_CUT,         /* ended in the middle of its body; the daemon is about to close the connection */
     EXCHANGE_IDENTIFYING, /* authenticating the caller before the body is read */
     EXCHANGE_IDENTIFIED,  /* authenticated; the daemon repeats the headers callback, then reads the body */
     EXCHANGE_WORKING,     /* the application has just been called */

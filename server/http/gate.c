@@ -13,6 +13,7 @@
 #include "core/base/memory.h"
 #include "server/config.h"
 #include "server/http/address_events.h"
+#include "server/http/tls.h"
 #include "server/log.h"
 
 enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20, SWEEP_US = 500 * 1000, ASK_US = 1000 * 1000 };
@@ -94,12 +95,17 @@ static void log_cut(const struct gate *g, const char *why)
 }
 
 /* The daemon closes the connection when its next read fails. */
-static void cut(struct gate *g, const char *why)
+void gate_cut(struct gate *g)
 {
-    log_cut(g, why);
     g->cut = true;
     loop_timer_off(g->loop, &g->timer);
     shutdown(g->fd, SHUT_RDWR);
+}
+
+static void cut(struct gate *g, const char *why)
+{
+    log_cut(g, why);
+    gate_cut(g);
 }
 
 static void on_head_timeout(struct timer *t)
@@ -400,6 +406,8 @@ struct gate *gate_open(struct loop *loop, int fd, const struct address *address)
 
 void gate_close(struct gate *g)
 {
+    if (tls_is_on() && !g->session && !g->cut)
+        log_cut(g, "the TLS handshake was not finished");
     gates[g->fd] = NULL;
     loop_timer_off(g->loop, &g->timer);
     release_held(g);

@@ -19,6 +19,8 @@ struct gate;
 /* Opens the gate of a new connection from that address, before the daemon reads from it. All calls are on the
  * loop's thread. */
 struct gate *gate_open(struct loop *loop, int fd, const struct address *address);
+/* Closes the connection in the daemon's next run, whatever its client still sends. The caller logs why. */
+void gate_cut(struct gate *g);
 /* Before the daemon closes the connection. */
 void gate_close(struct gate *g);
 /* When the loop's daemon has closed all connections. */

@@ -30,6 +30,7 @@ static const struct {
     HEADER("Origin", origin),
     HEADER("X-Forwarded-For", forwarded_for),
     HEADER("Accept-Encoding", accept_encoding),
+    HEADER("Content-Encoding", content_encoding),
 #undef HEADER
 };
 

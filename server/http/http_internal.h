@@ -45,6 +45,8 @@ void peer_notify(void *cls, struct MHD_Connection *connection, void **socket_con
 /* Sets the address of the exchange. An error if the connection or the head of the request is rejected. */
 enum err peer_admit(struct exchange *x);
 
+/* Closes the connection of an exchange in the daemon's next run. */
+void peer_cut(const struct exchange *x);
 /* Whether the client of a suspended exchange has left. */
 bool peer_left(const struct exchange *x);
 

@@ -86,6 +86,11 @@ static struct peer *peer_of(const struct exchange *x)
     return MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
+void peer_cut(const struct exchange *x)
+{
+    gate_cut(peer_of(x)->gate);
+}
+
 bool peer_left(const struct exchange *x)
 {
     struct gate *g = peer_of(x)->gate;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -58,8 +59,11 @@ static const char *time_text(time_t at, char out[TIME_SIZE])
 
 static bool read_pem(const char *path, gnutls_datum_t *pem, struct reason *why)
 {
-    if (access(path, R_OK) != 0)
+    struct stat s;
+    if (stat(path, &s) != 0 || access(path, R_OK) != 0)
         return fail(why, "cannot read %s: %s", path, strerror(errno));
+    if (!S_ISREG(s.st_mode)) /* reading a FIFO would wait for its writer */
+        return fail(why, "cannot read %s: it is no regular file", path);
     if (gnutls_load_file(path, pem) < 0)
         return fail(why, "cannot read %s", path);
     return true;

@@ -66,6 +66,7 @@ const WORKS = {
 for (const [what, bytes] of Object.entries(WORKS))
   for (const how of ['destroy', 'resetAndDestroy'])
     test(`a client that leaves during ${what} (${how}) releases its connection while the database still works`, async () => {
+      await until(async () => (await gauges(s.api)).requests <= 1, 'the work of earlier clients has ended');
       const before = await gauges(s.api);
       await whileLocked(s.cluster, s.database, async () => {
         const sockets = await Promise.all(Array.from({ length: 20 }, (_, i) => connectAndSend(s.service.port, bytes(i))));

@@ -87,10 +87,11 @@ test('a client that never finishes its handshake is cut, and plain HTTP gets no 
       await api.get('/v1/lessons?limit=1', { status: 200 });
       await eventually(Promise.all(sockets.map((socket) => (socket.resume(), closed(socket)))), 'they are cut');
       assert.match(service.log, /connection_cut address=127\.0\.0\.1 reason="the head of the request did not arrive in time" count=1$/m);
-      const plain = net.connect(service.port, '127.0.0.1').on('error', () => {});
+      const plain = net.connect({ port: service.port, host: '127.0.0.1', localAddress: '127.0.0.2' }).on('error', () => {});
       plain.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n');
       const answer = (await plain.toArray().catch(() => [])).join('');
       assert.doesNotMatch(answer, /HTTP\/1/);
+      await until(() => /connection_cut address=127\.0\.0\.2 reason="the TLS handshake was not finished"/.test(service.log), 'the log says why');
     },
     { args: ['--header-timeout-ms', '5000'] },
   );
@@ -219,7 +220,8 @@ test('files that cannot be used stop the start with a reason', async () => {
     [['--tls-cert', first.cert], /--tls-cert and --tls-key must be given together/],
     [['--tls-key', first.key], /--tls-cert and --tls-key must be given together/],
     [['--tls-cert', certs.at('none.pem'), '--tls-key', first.key], /cannot read .*none\.pem: No such file/],
-    [['--tls-cert', first.cert, '--tls-key', certs.folder], /cannot read|holds no private key/],
+    [['--tls-cert', first.cert, '--tls-key', certs.folder], /cannot read .*: it is no regular file/],
+    [['--tls-cert', '/dev/stdin', '--tls-key', first.key], /cannot read \/dev\/stdin: it is no regular file/],
     [['--tls-cert', first.key, '--tls-key', first.key], /holds no certificate in PEM/],
     [['--tls-cert', first.cert, '--tls-key', first.cert], /holds no private key in PEM/],
     [['--tls-cert', first.cert, '--tls-key', other.key], /does not belong to the certificate/],

@@ -100,6 +100,23 @@ test('a body that drips or stalls is abandoned after its time limit', async () =
   });
 });
 
+test('a trailer that drips, on any route, is cut at the time limit of the body', async () => {
+  await withService(['--request-timeout-ms', '1500', '--idle-timeout-ms', '600000'], async (service, api, baseline) => {
+    for (const [path, type] of [['/v1/lessons', 'application/json'], ['/v1/nope', 'application/json'], ['/v1/episodic/bulk', 'application/x-ndjson']]) {
+      const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\nX: `;
+      const sockets = await connectMany(30, service.port, () => head);
+      for (const socket of sockets) socket.resume();
+      const stop = drip(sockets, () => 'a'.repeat(400));
+      try {
+        await eventually(Promise.all(sockets.map(closed)), `dripping trailers of ${path} are cut`);
+      } finally {
+        await stop();
+      }
+    }
+    await settled(api, baseline);
+  });
+});
+
 test('slow readers of large responses occupy no database connection and delay no other requests', async () => {
   await withService(['--slow-connections', '1', '--loops', '1', '--max-in-flight', '12'], async (service, api, baseline) => {
     const readers = [];

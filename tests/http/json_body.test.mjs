@@ -116,6 +116,11 @@ test('a media type other than JSON is 415 unsupported_media_type', async () => {
     assert.equal((await post(goodText, { headers: { 'content-type': type }, status: 415 })).json.code, 'unsupported_media_type');
 });
 
+test('a compressed body is 415 unsupported_media_type', async () => {
+  for (const encoding of ['gzip', 'br', 'gzip, identity'])
+    assert.equal((await post(goodText, { headers: { 'content-encoding': encoding }, status: 415 })).json.code, 'unsupported_media_type');
+});
+
 test('the top level of a body must be an object', async () => {
   for (const body of ['[]', '1', '"a"', 'null', 'true']) {
     const answer = await post(body);

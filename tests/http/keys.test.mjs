@@ -55,6 +55,14 @@ test('a key is accepted as Bearer token and as X-API-Key', async () => {
   await anonymous.get('/v1/lessons', { headers: { 'x-api-key': keys.agent.key }, status: 200 });
 });
 
+test('two different keys in one request are 400, the same key twice is served', async () => {
+  const both = (bearer, header) => ({ authorization: `Bearer ${bearer}`, 'x-api-key': header });
+  for (const other of [keys.reader.key, 'dbk_unknown'])
+    for (const headers of [both(keys.agent.key, other), both(other, keys.agent.key)])
+      assert.equal((await anonymous.get('/v1/lessons', { headers, status: 400 })).json.code, 'bad_request');
+  await anonymous.get('/v1/lessons', { headers: both(keys.agent.key, keys.agent.key), status: 200 });
+});
+
 test('health, metrics, version and the contract need no key', async () => {
   for (const path of ['/health/live', '/health/ready', '/metrics', '/version', '/openapi.json', '/docs', '/docs/viewer.js'])
     await anonymous.get(path, { status: 200 });
