@@ -170,6 +170,15 @@ static void put_lessons(struct buf *out, struct budget *b, const char *text, str
     }
 }
 
+static void put_journal(struct buf *out, struct budget *b, const struct context_section *journal)
+{
+    const size_t between = b->used > 0; /* the blank line before the section */
+    if (!journal || b->max - b->used <= between)
+        return;
+    const size_t tokens = journal->put(out, journal->arg, b->max - b->used - between);
+    b->used += tokens ? tokens + between : 0;
+}
+
 static void add_section(struct buf *out, size_t start, const struct buf *section)
 {
     if (section->len == 0)
@@ -189,7 +198,7 @@ struct context_shown context_text(struct buf *out, const struct context *c, size
 {
     struct context_shown shown = { .risk = true };
     struct budget budget = { .max = max_tokens };
-    struct buf risk = { .arena = out->arena }, lessons = risk, closed = risk, open = risk;
+    struct buf risk = { .arena = out->arena }, lessons = risk, closed = risk, open = risk, journal = risk;
     risk_state_text(&risk, &c->risk);
     if (!charge(&budget, risk.data, risk.len)) {
         risk.len = 0;
@@ -197,6 +206,7 @@ struct context_shown context_text(struct buf *out, const struct context *c, size
     }
     put_lessons(&lessons, &budget, c->lessons.text, &shown);
     shown.open = put_section(&open, &budget, open_heading, put_open, c->open, c->open_count, c->now_us);
+    put_journal(&journal, &budget, c->journal);
     shown.closed =
         put_section(&closed, &budget, closed_heading, put_closed, c->closed, closed_most(c), c->now_us);
     shown.open_omitted = c->open_count - shown.open;
@@ -207,5 +217,6 @@ struct context_shown context_text(struct buf *out, const struct context *c, size
     add_section(out, start, &risk);
     add_section(out, start, &closed);
     add_section(out, start, &open);
+    add_section(out, start, &journal);
     return shown;
 }

@@ -16,6 +16,13 @@ struct context_lessons {
     const char *note_id, *scope, *hash;
 };
 
+/* A section made by another part of the service. `put` appends at most `max_tokens`, and returns how many it
+ * took. */
+struct context_section {
+    size_t (*put)(struct buf *out, void *arg, size_t max_tokens);
+    void *arg;
+};
+
 struct context {
     int64_t now_us; /* time of the tick */
     struct risk_state risk;
@@ -24,6 +31,7 @@ struct context {
     const struct trade *open; /* in display order */
     size_t open_count;
     struct context_lessons lessons;
+    const struct context_section *journal; /* NULL: not requested */
 };
 
 /* What fitted into the budget. */
@@ -36,10 +44,11 @@ struct context_shown {
     size_t closed_omitted, open_omitted;
 };
 
-/* Appends the sections lessons, recent activity, recent trades and open positions, separated by empty lines.
- * Empty sections are left out. What exceeds the budget is dropped in this order: trades line by line from the
- * oldest, positions line by line from the last, the lessons, the activity. Lessons are shown whole or not at
- * all, because their hash identifies the whole text. The room of a dropped section goes to the next ones.
+/* Appends the sections lessons, recent activity, recent trades, open positions and journal, separated by
+ * empty lines. Empty sections are left out. What exceeds the budget is dropped in this order: trades line by
+ * line from the oldest, the journal, which shortens itself, positions line by line from the last, the
+ * lessons, the activity. Lessons are shown whole or not at all, because their hash identifies the whole text.
+ * The room of a dropped section goes to the next ones.
  *
  *   - 2026-06-04T10:00 → 12:30 BTC long $250 65,200 → 65,940 +$2.84 (+1.1%) 150m regime=… "entry reason"
  *   - ETH long $200 @ 3,410 mark=3,438 MFE=+$22 / MAE=-$8 held 30m "entry reason"

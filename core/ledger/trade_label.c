@@ -63,6 +63,11 @@ bool trade_label_is_executed_order(const struct trade_intent *intent)
     return (action.begins || action.ends) && engine_is(intent, "executed");
 }
 
+bool trade_label_is_executed_on(const struct trade_intent *intent, const char *symbol)
+{
+    return trade_label_is_executed_order(intent) && is_of(intent, symbol);
+}
+
 const char *trade_label_entry(const struct trade_intent *intent, const char *symbol)
 {
     return drives(intent, symbol) && action_of(intent->kind).begins ? intent->reason : NULL;

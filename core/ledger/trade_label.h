@@ -30,6 +30,8 @@ const char *trade_label_exit(const struct trade_intent *intent, const char *symb
 
 /* Whether the agent proposed an order of any kind and the engine executed it. */
 bool trade_label_is_executed_order(const struct trade_intent *intent);
+/* The same, if the order names this symbol or none. */
+bool trade_label_is_executed_on(const struct trade_intent *intent, const char *symbol);
 
 /* The entry reason: that of an action which drives the change and begins positions. NULL: the position
  * appeared without the agent. */

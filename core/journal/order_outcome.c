@@ -1,0 +1,20 @@
+/* The outcome of an order: which one may follow which. */
+#include "core/journal/order_outcome.h"
+
+#include <string.h>
+
+const char *const order_outcome_names[ORDER_OUTCOMES + 1] = {
+    [ORDER_FILLED] = "filled",
+    [ORDER_REJECTED] = "rejected",
+    [ORDER_CANCELLED] = "cancelled",
+    [ORDER_UNKNOWN] = "unknown",
+};
+
+enum order_step order_outcome_step(const char *from, const char *to)
+{
+    if (!from)
+        return ORDER_STEP_CHANGE;
+    if (strcmp(from, to) == 0)
+        return ORDER_STEP_REPEAT;
+    return strcmp(from, order_outcome_names[ORDER_UNKNOWN]) == 0 ? ORDER_STEP_CHANGE : ORDER_STEP_REFUSED;
+}
