@@ -4,6 +4,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/cursor.h"
+#include "core/parquet/parquet.h"
 #include "db/column.h"
 #include "db/statement.h"
 #include "server/task.h"
@@ -99,5 +100,11 @@ void rows_members(struct buf *out, const struct rows *r, int row);
 /* The row as a line of CSV (core/base/csv.h), with null as an empty cell; and the header line. */
 void rows_csv(struct buf *out, const struct rows *r, int row);
 void rows_csv_names(struct buf *out, const struct rows *r);
+/* A file with the columns of the rows (core/parquet/parquet.h); a number of PostgreSQL's type numeric has
+ * two: its text, and its double, whose name ends in _double. The caller frees it. */
+struct parquet *rows_parquet_open(const struct rows *r, const struct parquet_codec *codec,
+                                  size_t group_bytes);
+/* Adds the row to that file. What it needs meanwhile is in `arena`. */
+void rows_parquet(struct parquet *p, const struct rows *r, int row, struct arena *arena);
 
 #endif

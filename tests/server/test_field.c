@@ -415,6 +415,43 @@ START_TEST(absent_fields_are_empty_or_have_their_fallback)
 }
 END_TEST
 
+struct patch_in {
+    const char *text;
+    struct texts tags, cleared;
+    struct outcome_in *outcome;
+};
+
+START_TEST(the_members_of_a_body_that_are_null_are_listed_by_name)
+{
+    static const struct field patch[] = {
+        FIELD(FROM_BODY, KIND_TEXT, struct patch_in, text, .min = 1),
+        FIELD(FROM_BODY, KIND_TAGS, struct patch_in, tags, .item_max = 8),
+        FIELD(FROM_BODY, KIND_OBJECT, struct patch_in, outcome, SUB(outcome_fields, struct outcome_in)),
+        FIELD(BODY_NULLS, KIND_TEXTS, struct patch_in, cleared),
+        END_FIELDS,
+    };
+    static const struct {
+        const char *body, *cleared;
+    } cases[] = {
+        { "", "{}" },
+        { "{}", "{}" },
+        { "{\"text\":\"a\",\"outcome\":{\"metric\":\"m\",\"value\":1,\"at\":null}}", "{}" },
+        { "{\"tags\":null,\"text\":\"null\"}", "{\"tags\"}" },
+        { "{\"outcome\":null,\"text\":null,\"tags\":[]}", "{\"text\",\"outcome\"}" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct patch_in out = { 0 };
+        const struct field_input input = { .body = cases[i].body,
+                                           .body_len = strlen(cases[i].body),
+                                           .depth_limit = 8 };
+        problem = (struct problem){ .arena = &arena };
+        ck_assert_int_eq(field_decode(patch, &input, &arena, &out, &problem), OK);
+        ck_assert_str_eq(field_param(patch, &out, "cleared", &arena), cases[i].cleared);
+    }
+    arena_release(&arena);
+}
+END_TEST
+
 static const struct field strict[] = {
     FIELD(FROM_BODY, KIND_LINE, struct outcome_in, metric, .required = true, .min = 1, .max = 100),
     END_FIELDS,
@@ -658,6 +695,7 @@ UNIT_MAIN("field", each_malformed_body_has_its_error, the_detail_names_the_posit
           a_truncated_body_is_never_valid, numbers_keep_every_digit, the_limits_of_a_number_are_exact,
           integers_are_recognised_by_value, all_invalid_fields_of_a_body_are_reported_together,
           every_kind_is_decoded, absent_fields_are_empty_or_have_their_fallback,
+          the_members_of_a_body_that_are_null_are_listed_by_name,
           a_missing_body_is_rejected_if_a_field_is_required,
           hundreds_of_invalid_fields_are_counted_and_only_some_reported,
           all_invalid_fields_of_a_query_are_reported_together, queries_and_paths_are_decoded,
