@@ -73,7 +73,7 @@ static void print_sub(const struct printer *p, const struct field *f, const char
 static void print_table(const struct printer *p, const struct field *table, const char *prefix)
 {
     for (const struct field *f = table; f && f->name; f++) {
-        if (f->from == COMPUTED)
+        if (f->from == COMPUTED || f->from == BODY_NULLS)
             continue;
         print_field(p, f, prefix, f->name);
         print_sub(p, f, prefix);

@@ -23,6 +23,11 @@ struct route {
     /* Validates and completes c->in before the query. May be NULL. */
     enum err (*prepare)(struct call *c);
     const struct query *query;
+    /* Runs `other_query` instead for a call for which `query_if` is true. Both have the same fields and
+     * columns. */
+    const struct query *other_query;
+    bool (*query_if)(const struct call *c);
+    const struct query *exports; /* the query that `handle` streams (handlers/kit/export.h) */
     enum err (*render)(struct call *c,
                        const struct rows *r); /* renders the rows; NULL: by the statement's shape */
     int status;                               /* of the rendered reply; 0: 200 */
@@ -64,6 +69,7 @@ struct call {
     struct reply reply;
     struct claim *claim; /* on its Idempotency-Key; NULL: no key, or a transaction holds a lock instead */
     bool left_pending;   /* it stored something without a vector: server/backfill is told when it has ended */
+    bool left_unsealed;  /* it stored events of a journal: the same */
 };
 
 /* Whether the call may ask a model. */

@@ -213,8 +213,6 @@ static void run_coroutine(void *arg)
     }
     arena_run_hooks(&c->arena); /* free the rows before the reply is sent, which may take long */
     call_answer(c, err);
-    if (c->left_pending)
-        backfill_found();
     exchange_release(c->exchange);
 }
 
@@ -312,6 +310,8 @@ static void fail(struct call *c, enum err err)
 
 void call_answer(struct call *c, enum err err)
 {
+    if (c->left_pending || c->left_unsealed) /* what it stored is committed by now */
+        backfill_found();
     if (c->exchange->stream
             .started) { /* the status is already sent; only the end of the stream can report the error */
         c->reply.error = err;

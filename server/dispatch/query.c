@@ -201,10 +201,16 @@ enum err query_reply(struct call *c, int status, const struct query *q, const vo
 
 /* ---- routes with a query ---- */
 
+static const struct query *query_of(const struct call *c)
+{
+    const struct route *route = c->route;
+    return route->query_if && route->query_if(c) ? route->other_query : route->query;
+}
+
 static enum err route_reply(struct call *c, const struct rows *r)
 {
     const struct route *route = c->route;
-    const struct query *q = route->query;
+    const struct query *q = query_of(c);
     if (!route->render)
         return reply(c, route->status ? route->status : 200, q, c->in, r);
     return is_missing(q, c->in, r) ? query_missing(c, q, c->in) : route->render(c, r);
@@ -220,7 +226,7 @@ static void route_done(struct db_request *r, enum err err)
 {
     struct call *c = container_of(r, struct sent, request)->call;
     if (err == OK) {
-        rows_bind(r->rows, &c->route->query->plan->map);
+        rows_bind(r->rows, &query_of(c)->plan->map);
         err = route_reply(c, r->rows);
     }
     call_answer(c, err);
@@ -236,9 +242,9 @@ static enum err send_route(struct call *c, const struct query *q)
 
 enum err query_route(struct call *c)
 {
-    const struct query *q = c->route->query;
     if (c->route->prepare)
         TRY(c->route->prepare(c));
+    const struct query *q = query_of(c);
     if (!coro_self())
         return send_route(c, q);
     struct rows *r;

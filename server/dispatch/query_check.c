@@ -142,30 +142,50 @@ const char *query_check(const struct query *q, const struct described *described
 
 /* ---- routes and statements ---- */
 
-const char *query_check_route(const struct route *r, struct arena *arena)
+static const char *check_route_query(const struct route *r, const struct query *q, struct arena *arena)
 {
     const char *method = method_name(r->method);
     const bool waits = r->waits || r->lines || r->models;
-    if (!r->handle == !r->query)
-        return arena_fmt(arena, "%s %s must have a handler or a query, and not both", method, r->path);
-    if (r->query && r->query->fields != r->fields)
+    if (q->fields != r->fields)
         return arena_fmt(arena, "%s %s: query %s (%s) has a different field table than the route", method,
-                         r->path, r->query->name, where(r->query, arena));
-    if (r->query && !waits && r->query->statement->lane == LANE_SLOW)
+                         r->path, q->name, where(q, arena));
+    if (!waits && q->statement->lane == LANE_SLOW)
         return arena_fmt(arena, "%s %s: query %s (%s) is slow, so the route must be marked waits", method,
-                         r->path, r->query->name, where(r->query, arena));
-    if (r->query && r->method != POST && r->query->statement->shape == SHAPE_ONE && !r->query->missing)
+                         r->path, q->name, where(q, arena));
+    if (r->method != POST && q->statement->shape == SHAPE_ONE && !q->missing)
         return arena_fmt(arena, "%s %s: query %s (%s) must say what is missing when there is no row", method,
-                         r->path, r->query->name, where(r->query, arena));
-    if (r->query && !r->render && r->query->statement->shape == SHAPE_LIST &&
-        !takes(r->query, cursor_params[0]))
+                         r->path, q->name, where(q, arena));
+    if (!r->render && q->statement->shape == SHAPE_LIST && !takes(q, cursor_params[0]))
         return arena_fmt(arena,
                          "%s %s: query %s (%s) is a list without a cursor, so the route must render it",
-                         method, r->path, r->query->name, where(r->query, arena));
-    if (r->handle && !waits && r->role != ROLE_PUBLIC)
-        return arena_fmt(arena, "%s %s has a handler of its own, so it must be marked waits", method,
-                         r->path);
+                         method, r->path, q->name, where(q, arena));
     return NULL;
+}
+
+const char *query_check_route(const struct route *r, struct arena *arena)
+{
+    const char *method = method_name(r->method), *why = NULL;
+    const bool waits = r->waits || r->lines || r->models;
+    if (!r->handle == !r->query)
+        return arena_fmt(arena, "%s %s must have a handler or a query, and not both", method, r->path);
+    if (!r->query_if != !r->other_query || (r->other_query && !r->query))
+        return arena_fmt(arena, "%s %s must have query, query_if and other_query, or none of the last two",
+                         method, r->path);
+    if (r->query)
+        why = check_route_query(r, r->query, arena);
+    if (!why && r->other_query)
+        why = check_route_query(r, r->other_query, arena);
+    if (!why && r->other_query && r->other_query->columns != r->query->columns)
+        why = arena_fmt(arena, "%s %s: the columns of its two queries differ", method, r->path);
+    if (!why && r->exports && r->exports->fields != r->fields)
+        why = arena_fmt(arena, "%s %s: query %s (%s) has a different field table than the route", method,
+                        r->path, r->exports->name, where(r->exports, arena));
+    if (!why && r->exports && !r->exports->plan->limit)
+        why = arena_fmt(arena, "%s %s: query %s (%s) has no pages, so it cannot be exported", method, r->path,
+                        r->exports->name, where(r->exports, arena));
+    if (!why && r->handle && !waits && r->role != ROLE_PUBLIC)
+        why = arena_fmt(arena, "%s %s has a handler of its own, so it must be marked waits", method, r->path);
+    return why;
 }
 
 const char *query_check_statement(const struct statement *st, struct arena *arena)

@@ -35,6 +35,7 @@ struct reply {
     const char *vary;      /* the request header that the reply depends on */
     /* Of static files. NULL: none, and a Cache-Control that follows from the ETag. */
     const char *content_encoding, *content_security_policy, *cache_control;
+    const char *disposition; /* Content-Disposition: the file name of an export */
 };
 
 /* A streamed reply. */

@@ -96,6 +96,7 @@ void headers_add(struct exchange *x, struct MHD_Response *r)
         { MHD_HTTP_HEADER_ETAG, reply->etag },
         { MHD_HTTP_HEADER_LOCATION, reply->location },
         { MHD_HTTP_HEADER_ALLOW, reply->allow },
+        { MHD_HTTP_HEADER_CONTENT_DISPOSITION, reply->disposition },
         { "Idempotency-Replayed", reply->replayed ? "true" : NULL },
         { MHD_HTTP_HEADER_RETRY_AFTER, retry ? seconds : NULL },
         { MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->status == 401 ? "Bearer realm=\"daybook\"" : NULL },

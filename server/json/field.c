@@ -253,6 +253,22 @@ static void take_object(struct decoder *d, const struct field *table, const stru
     }
 }
 
+/* Lists the names of the body's own members that are null. */
+static void take_nulls(struct decoder *d, const struct field *table, const json_t *body, void *out)
+{
+    const struct field *f = table;
+    while (f->name && f->from != BODY_NULLS)
+        f++;
+    if (!f->name)
+        return;
+    struct texts nulls = { .items =
+                               arena_alloc(d->arena, (json_object_size(body) + 1) * sizeof *nulls.items) };
+    for (const struct field *member = table; member->name; member++)
+        if (member->from == FROM_BODY && json_is_null(json_object_get(body, member->name)))
+            nulls.items[nulls.count++] = member->name;
+    *(struct texts *)((char *)out + f->offset) = nulls;
+}
+
 static enum err take_body(struct decoder *d, const struct field *table, void *out)
 {
     json_t *body = NULL;
@@ -263,6 +279,7 @@ static enum err take_body(struct decoder *d, const struct field *table, void *ou
         TRY(tree_read(d->in->body ? d->in->body : "", d->in->body_len, d->in->depth_limit, d->arena, &body,
                       d->p));
     take_object(d, table, NULL, body, out);
+    take_nulls(d, table, body, out);
     json_decref(body);
     return OK;
 }

@@ -16,7 +16,9 @@ enum field_from {
     FROM_PATH,
     FROM_QUERY,
     FROM_BODY,
-    COMPUTED, /* never in a request: set by the handler, for a statement */
+    COMPUTED,   /* never in a request: set by the handler, for a statement */
+    BODY_NULLS, /* a KIND_TEXTS row: the names of the body's members that are null, for a PATCH that clears
+                   them */
 };
 
 /* Each kind with its member type. An optional field that is absent or null and has no fallback is decoded as
