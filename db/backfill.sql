@@ -4,11 +4,14 @@
 -- name: backfill_owner :slow :list :unowned
 select least(
     (select min(m.owner) from episodic_memory m where m.embedding_status = 'pending' and m.owner > :after::text),
+    (select min(m.owner) from memories m where m.embedding_status = 'pending' and m.owner > :after::text),
+    (select min(l.owner) from lessons l where l.version = 1 and l.embedding_status = 'pending' and l.owner > :after::text),
     (select min(s.owner) from situations s where s.vector is null and s.owner > :after::text and :situations::boolean)) as owner
 
 -- How many there are, up to :most of each kind.
 -- name: backfill_count :slow :list :unowned
 select (select count(*) from (select from episodic_memory m where m.embedding_status = 'pending' limit :most::int) e)
+    + (select count(*) from (select from memory_texts t where t.embedding_status = 'pending' limit :most::int) t)
     + (select count(*) from (select from situations s where s.vector is null and :situations::boolean limit :most::int) s) as pending
 
 -- What is embedded of an entry is what episode_embed_text makes of it.
@@ -45,6 +48,14 @@ with given as materialized (
         v3072 = excluded.v3072, v4000 = excluded.v4000
 )
 select id from filled
+
+-- The oldest first: ids are UUIDv7. Their vectors are stored by memory_vectors_store.
+-- name: backfill_memories :slow :list
+select t.text_id as id, t.text
+from memory_texts t
+where t.owner = :owner and t.embedding_status = 'pending' and t.text_id <> all (:skipped::uuid[])
+order by t.text_id
+limit :limit::int
 
 -- name: backfill_situations :slow :list
 select s.trade_id as id, s.summary as text

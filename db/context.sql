@@ -26,6 +26,11 @@ s.open,
 -- part: lesson_columns
 note.id as note_id, note.scope as note_scope, note.lessons_text, note.content_hash as lessons_hash
 
+-- part: journal_columns
+j.journal_positions, j.journal_theses, j.journal_lessons
+-- part: no_journal_columns
+null::json as journal_positions, null::json as journal_theses, null::json as journal_lessons
+
 -- These statements are planned once, perhaps while tables are empty. `limit 1` keeps such a plan from reading
 -- a whole table to join it, and `offset 0` computes the instant once instead of wherever it is used.
 -- part: deployment_at_instant
@@ -60,11 +65,20 @@ from {deployment_at_instant}
 where d.owner = :owner and d.id = :id::uuid
 
 -- name: context_get :read :one
-select {risk_columns}, {trade_columns}, {lesson_columns}
+select {risk_columns}, {trade_columns}, {lesson_columns}, {no_journal_columns}
 from {deployment_at_instant}
 {skill_version}
 {last_snapshot}
 cross join lateral note_in_force(:owner, d.id, d.skill_id, d.version, w.now, 'infinity', w.now) note
+where d.owner = :owner and d.id = :id::uuid
+
+-- name: context_journal_get :read :one
+select {risk_columns}, {trade_columns}, {lesson_columns}, {journal_columns}
+from {deployment_at_instant}
+{skill_version}
+{last_snapshot}
+cross join lateral note_in_force(:owner, d.id, d.skill_id, d.version, w.now, 'infinity', w.now) note
+cross join lateral journal_state(:owner, d.id, w.now, s.open) j
 where d.owner = :owner and d.id = :id::uuid
 
 -- name: lessons_segment_get :read :one
@@ -78,12 +92,27 @@ where d.owner = :owner and d.id = :id::uuid
 -- What the agent saw when it made the decision. Its own tick was not in the ledger yet. Notes count by when
 -- they were stored: the one in force was the newest stored before the tick, even if a note that was stored
 -- later is dated before it.
--- name: decision_snapshot_context :read :one
-select {risk_columns}, {trade_columns}, {lesson_columns}
-from decision_snapshots own
+-- part: snapshot_at_its_tick
+decision_snapshots own
 join deployments d on d.owner = :owner and d.id = own.deployment_id
 cross join lateral (select own.tick_at as now, own.tick_at - interval '1 microsecond' as last) w
+-- part: note_at_its_tick
+cross join lateral note_in_force(:owner, d.id, d.skill_id, d.version, w.now, own.created_at, '-infinity') note
+
+-- name: decision_snapshot_context :read :one
+select {risk_columns}, {trade_columns}, {lesson_columns}, {no_journal_columns}
+from {snapshot_at_its_tick}
 {skill_version}
 {last_snapshot}
-cross join lateral note_in_force(:owner, d.id, d.skill_id, d.version, w.now, own.created_at, '-infinity') note
+{note_at_its_tick}
+where own.owner = :owner and own.id = :id::uuid and own.tick_at <= :as_of::timestamptz
+
+-- The journal before the tick, on the caller's clock: a thesis that is dated like the tick came with it.
+-- name: decision_snapshot_context_journal :read :one
+select {risk_columns}, {trade_columns}, {lesson_columns}, {journal_columns}
+from {snapshot_at_its_tick}
+{skill_version}
+{last_snapshot}
+{note_at_its_tick}
+cross join lateral journal_state(:owner, d.id, w.last, s.open) j
 where own.owner = :owner and own.id = :id::uuid and own.tick_at <= :as_of::timestamptz

@@ -83,9 +83,50 @@ with trades as (
         order by tick_at
         limit 5000))
     returning 1
+), noted as (
+    delete from memories
+    where owner = :owner and ctid = any (array(
+        select ctid from memories
+        where owner = :owner and deployment_id = :id::uuid
+        order by at desc, id desc
+        limit 2000))
+    returning text_id
+), vectors as (
+    delete from memory_vectors
+    where owner = :owner and text_id in (select text_id from noted)
+), ordered as (
+    delete from orders
+    where owner = :owner and ctid = any (array(
+        select ctid from orders
+        where owner = :owner and deployment_id = :id::uuid
+        order by at desc, id desc
+        limit 5000))
+    returning 1
+), retrieved as (
+    delete from memory_retrievals
+    where owner = :owner and ctid = any (array(
+        select ctid from memory_retrievals
+        where owner = :owner and deployment_id = :id::uuid
+        order by at desc, id desc
+        limit 2000))
+    returning 1
+), events as (
+    delete from memory_events
+    where owner = :owner and ctid = any (array(
+        select ctid from memory_events
+        where owner = :owner and journal_id = :id::uuid
+        limit 5000))
+    returning 1
 )
-select (select count(*) from trades) + (select count(*) from snapshots) as gone
+select (select count(*) from trades) + (select count(*) from snapshots) + (select count(*) from noted)
+    + (select count(*) from ordered) + (select count(*) from retrieved) + (select count(*) from events) as gone
 
+-- No foreign key leads from events and journals to the deployment.
 -- name: deployment_delete :write :one
+with events as (
+    delete from memory_events where owner = :owner and journal_id = :id::uuid
+), journal as (
+    delete from memory_journals where owner = :owner and journal_id = :id::uuid
+)
 delete from deployments where owner = :owner and id = :id::uuid
 returning id

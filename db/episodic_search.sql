@@ -31,13 +31,6 @@ select count(*) as shared, count(*) filter (where theirs.value <> ours.value) as
     coalesce(json_agg(key order by key collate "C") filter (where theirs.value <> ours.value), '[]') as mismatch
 from jsonb_each(:regime::jsonb) ours join jsonb_each(m.regime_tag) theirs using (key)
 
--- How much of the query's words an entry contains. `|| ''` unpacks its words once, not for each lexeme.
--- part: score_words
-select sum(l.idf * l.rank) as weight, sum(l.idf) filter (where l.rank > 0) / sum(l.idf) as coverage
-from (select q.idf, ts_rank(u.words, q.lexeme, 1) as rank
-      from (select m.words || '' as words offset 0) u
-      cross join unnest(:lexemes::tsquery[], :idfs::double precision[]) as q (lexeme, idf) offset 0) l
-
 -- The best by words among the newest entries that contain one of the query's rarer words; their number is limited to what can be ranked
 -- in a few milliseconds.
 -- part: by_words
@@ -47,7 +40,7 @@ from (select m.id, m.words
       where {filter} and m.words @@ :word_query::tsquery
       order by m.created_at desc, m.id desc
       limit :max_word_matches::int) m
-cross join lateral ({score_words}) h
+cross join lateral word_score(m.words, :lexemes::tsquery[], :idfs::double precision[]) h
 order by h.weight * h.coverage desc, m.id
 limit :max_candidates::int
 
@@ -58,7 +51,7 @@ select m.id, (extract(epoch from m.created_at) * 1000000)::bigint as created_us,
 from (select id from near union select id from by_word) found
 join episodic_memory m on m.owner = :owner and m.id = found.id
 left join lateral ({cosine}) c on true
-cross join lateral ({score_words}) h
+cross join lateral word_score(m.words, :lexemes::tsquery[], :idfs::double precision[]) h
 cross join lateral ({compare_regimes}) r
 
 -- How many of the owner's newest entries contain each word of a text. Each entry is unpacked once and tested for all words. Testing word by
@@ -71,9 +64,7 @@ limit :max_sampled::int
 
 -- name: episodic_lexemes :slow :list
 with lexemes as materialized (
-    select lexeme, query, query::tsquery as asked
-    from (select lexeme, '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' as query
-          from unnest(to_tsvector('english', :query_text))) l
+    select l.lexeme, l.query, l.query::tsquery as asked from query_lexemes(to_tsvector('english', :query_text::text)) l
 ), counts as materialized (
     select h.lexeme, count(*) as frequency
     from (select m.words || '' as words {newest}) s

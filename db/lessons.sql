@@ -29,6 +29,11 @@ with created as (
     values (:owner, :new_id::uuid, 1, :at::timestamptz, :at::timestamptz, :context, :outcome, :takeaway,
         :tags::text[], :evidence::text[], 'proposed', :at::timestamptz, :similar_keys::int[])
     returning *
+), event as (
+    insert into memory_events (owner, kind, at, subject_id, data)
+    select owner, 'lesson.proposed', at, id, jsonb_build_object('takeaway', takeaway, 'context', context,
+        'outcome', outcome, 'tags', tags, 'evidence', evidence)
+    from created
 )
 select {columns},
     (select coalesce(array_to_json(array_agg(row_to_json(s))), '[]')
@@ -102,13 +107,22 @@ with old as (
     update lessons set known_until = :at::timestamptz
     where owner = :owner and id = any (:ids::uuid[]) and known_until = 'infinity'
     returning *
+), changed as (
+    insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence,
+        status, status_at, status_reason, validation, superseded_by, similar_keys)
+    select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway, tags, evidence,
+        :to_status, :at::timestamptz, :reason, coalesce(:validation::json, validation), :superseded_by::uuid,
+        similar_keys
+    from old
+    returning *
+), event as (
+    insert into memory_events (owner, kind, at, subject_id, data)
+    select owner, 'lesson.' || status, known_from, id, jsonb_build_object('takeaway', takeaway,
+        'reason', status_reason, 'validation', validation, 'superseded_by', superseded_by)
+    from changed
+    order by id
 )
-insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status,
-    status_at, status_reason, validation, superseded_by, similar_keys)
-select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway, tags, evidence, :to_status,
-    :at::timestamptz, :reason, coalesce(:validation::json, validation), :superseded_by::uuid, similar_keys
-from old
-returning {columns}
+select {columns} from changed
 
 -- Appends the tags and evidence of the merged lessons, without duplicates, in the order of :ids.
 -- name: lesson_merge_into :write :one
@@ -121,17 +135,24 @@ with old as (
     union all
     select array_position(:ids::uuid[], id), tags, evidence from lessons
     where owner = :owner and id = any (:ids::uuid[]) and known_until = 'infinity'
+), merged as (
+    insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence,
+        status, status_at, status_reason, validation, superseded_by, similar_keys)
+    select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway,
+        array(select t from parts p, unnest(p.tags) with ordinality u (t, n)
+              group by t order by min(rank * 1000000 + n)),
+        array(select t from parts p, unnest(p.evidence) with ordinality u (t, n)
+              group by t order by min(rank * 1000000 + n)),
+        status, status_at, status_reason, validation, superseded_by, similar_keys
+    from old
+    returning *
+), event as (
+    insert into memory_events (owner, kind, at, subject_id, data)
+    select owner, 'lesson.merged', known_from, id, jsonb_build_object('takeaway', takeaway, 'tags', tags,
+        'evidence', evidence, 'reason', :reason::text, 'merged', :ids::uuid[])
+    from merged
 )
-insert into lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status,
-    status_at, status_reason, validation, superseded_by, similar_keys)
-select owner, id, version + 1, :at::timestamptz, at, context, outcome, takeaway,
-    array(select t from parts p, unnest(p.tags) with ordinality u (t, n)
-          group by t order by min(rank * 1000000 + n)),
-    array(select t from parts p, unnest(p.evidence) with ordinality u (t, n)
-          group by t order by min(rank * 1000000 + n)),
-    status, status_at, status_reason, validation, superseded_by, similar_keys
-from old
-returning {columns}
+select {columns} from merged
 
 -- A key shared by n lessons makes n * n pairs. So only 16 lessons of each key are paired, and of the pairs
 -- only those that share the most keys, which are the most similar, are compared.

@@ -102,12 +102,28 @@ with n as (
     where x.owner = :owner and x.skill_id = n.skill_id and x.version = n.version
       and x.deployment_id is null and x.status = 'active'
     returning x.id
+), made as (
+    insert into reflection_notes (owner, id, skill_id, version, deployment_id, status, generated_at,
+        window_start, window_end, trades_considered, lessons_text, content_hash, model_used, input_tokens,
+        output_tokens, cost_usd, suppressed, promoted_from)
+    select n.owner, :new_id::uuid, n.skill_id, n.version, null, 'active', :promoted_at::timestamptz,
+        n.window_start, n.window_end, n.trades_considered, n.lessons_text, n.content_hash, n.model_used,
+        n.input_tokens, n.output_tokens, n.cost_usd, n.suppressed, n.id
+    from n, (select count(*) from prior) first
+    returning *
+), events as (
+    insert into memory_events (owner, kind, at, subject_id, data)
+    select :owner, e.kind, :promoted_at::timestamptz, e.id, e.data
+    from (
+        select 1 as place, 'reflection_note.superseded' as kind, p.id,
+            jsonb_build_object('superseded_by', m.id) as data
+        from prior p, made m
+        union all
+        select 2, 'reflection_note.promoted', m.id, jsonb_build_object('promoted_from', m.promoted_from,
+            'from_deployment_id', n.deployment_id, 'skill_id', m.skill_id, 'version', m.version,
+            'lessons_text', m.lessons_text, 'content_hash', m.content_hash)
+        from made m, n
+    ) e
+    order by e.place
 )
-insert into reflection_notes (owner, id, skill_id, version, deployment_id, status, generated_at, window_start,
-    window_end, trades_considered, lessons_text, content_hash, model_used, input_tokens, output_tokens,
-    cost_usd, suppressed, promoted_from)
-select n.owner, :new_id::uuid, n.skill_id, n.version, null, 'active', :promoted_at::timestamptz,
-    n.window_start, n.window_end, n.trades_considered, n.lessons_text, n.content_hash, n.model_used,
-    n.input_tokens, n.output_tokens, n.cost_usd, n.suppressed, n.id
-from n, (select count(*) from prior) first
-returning id
+select id from made

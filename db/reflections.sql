@@ -127,6 +127,21 @@ with prior as (
                   order by exit_tick_at desc, id desc) x),
         updated_at = now()
     where owner = :owner and deployment_id = :id::uuid
+), events as (
+    insert into memory_events (owner, journal_id, kind, at, subject_id, data)
+    select :owner, :id::uuid, e.kind, :as_of::timestamptz, e.id, e.data
+    from (
+        select 1 as place, 'reflection_note.superseded' as kind, p.id,
+            jsonb_build_object('superseded_by', m.id) as data
+        from prior p, made m
+        union all
+        select 2, 'reflection_note.created', m.id, jsonb_build_object('skill_id', m.skill_id,
+            'version', m.version, 'lessons_text', m.lessons_text, 'content_hash', m.content_hash,
+            'window_start', m.window_start, 'window_end', m.window_end,
+            'trades_considered', m.trades_considered, 'suppressed', m.suppressed, 'model_used', m.model_used)
+        from made m
+    ) e
+    order by e.place
 )
 select n.id, n.skill_id, n.version, n.deployment_id, 'deployment' as scope, n.status, n.generated_at,
     n.superseded_at, n.window_start, n.window_end, n.trades_considered, n.lessons_text, n.content_hash,

@@ -5,8 +5,8 @@
 -- at :tick_at, or is null with memory off; lessons_until is when the next note takes over.
 -- name: tick_state :read :one
 select d.skill_id, d.version, v.memory_enabled, d.reflection_cadence, d.every_n_trades, a.ticks,
-    a.last_tick_at, a.day_start_equity_usd, a.executed_today, a.realized_today_usd, a.losing_closes,
-    a.closed_since_reflection,
+    a.last_tick_at, a.last_tick_n, a.day_start_equity_usd, a.executed_today, a.realized_today_usd,
+    a.losing_closes, a.closed_since_reflection,
     (select x.generated_at from reflection_notes x
      where x.owner = :owner and x.deployment_id = d.id and x.status = 'active') as reflected_at,
     case when v.memory_enabled then note.content_hash end as lessons_hash,
@@ -36,27 +36,33 @@ cross join lateral note_in_force(
     :owner, d.id, d.skill_id, d.version, :tick_at::timestamptz, 'infinity', :tick_at::timestamptz) note
 where d.owner = :owner and d.id = :id::uuid
 
--- The stored response to a tick, for a retry.
+-- The stored response to a tick, for a retry. The events of its actions have its warnings.
 -- name: tick_stored :read :one
-select id, content_hash, ops, open, unmatched_fees, reflection_due
-from decision_snapshots
+select id, content_hash, ops, open, unmatched_fees, reflection_due,
+    (select coalesce(jsonb_agg(w.warning order by e.n, w.place), '[]')
+     from memory_events e
+     cross join lateral jsonb_array_elements(e.data -> 'warnings') with ordinality w (warning, place)
+     where e.owner = :owner and e.subject_id = s.id and e.kind = 'action.executed') as warnings
+from decision_snapshots s
 where owner = :owner and deployment_id = :id::uuid and tick_at = :tick_at::timestamptz
 
--- One row when the ticks were stored, none when another tick came first. Rows come as JSON whose members are
--- named like the columns of their table; new_snapshot and new_trade supply the columns that all rows share.
--- Existing trades are updated before new ones are inserted: a flip closes a trade and opens another of the
--- same symbol, and only one of them may be open. `status = 'open'` is there for the plan, which may date from
--- an empty table: it must not read closed trades.
+-- No row when another tick came first. Otherwise the ticks were stored, and there is a row for each tick that left
+-- events in the journal, or one if none did. Without actions and theses the journal costs one look into an index.
+-- Rows come as JSON whose members are named like the columns of their table; new_snapshot and new_trade supply
+-- the columns that all rows share. Existing trades are updated before new ones are inserted: a flip closes a
+-- trade and opens another of the same symbol, and only one of them may be open. `status = 'open'` is there for
+-- the plan, which may date from an empty table: it must not read closed trades.
 -- name: tick_write :write :list
 with guard as (
     update agent_state
     set ticks = ticks + :count::bigint, last_tick_at = :tick_at::timestamptz,
+        last_tick_n = nextval('memory_order'),
         last_snapshot_id = :snapshot_id::uuid, day_start_equity_usd = :day_start_equity_usd::numeric,
         executed_today = :executed_today::int, realized_today_usd = :realized_today_usd::numeric,
         losing_closes = :losing_closes::int, closed_trades = closed_trades + :closed::bigint,
         closed_since_reflection = closed_since_reflection + :closed::bigint, updated_at = now()
     where owner = :owner and deployment_id = :id::uuid and ticks = :expected::bigint
-    returning 1 as stored
+    returning last_tick_n
 ), snapshots as (
     insert into decision_snapshots
     select s.*
@@ -82,5 +88,18 @@ with guard as (
     insert into situations (owner, trade_id, deployment_id, skill_id, version, entry_tick_at, summary)
     select :owner, r.id, :id::uuid, :skill_id::text, :version::text, r.entry_tick_at, r.situation
     from guard, json_to_recordset(:opened::json) as r (id uuid, entry_tick_at timestamptz, situation text)
+), journal as (
+    select j.*
+    from (
+        select g.last_tick_n from guard g
+        where :actions::bigint > 0 or exists (
+            select from memories m
+            where m.owner = :owner and m.deployment_id = :id::uuid and m.kind = 'thesis' and m.status = 'open')
+        offset 0
+    ) g
+    cross join lateral journal_ticks(:owner, :id::uuid, :before_at::timestamptz, :before_n::bigint,
+        g.last_tick_n, :snapshots::json) j
 )
-select stored from guard
+select j.snapshot_id, j.warnings
+from guard
+left join journal j on true

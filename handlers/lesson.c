@@ -10,11 +10,6 @@
 #include "handlers/lesson.h"
 #include "handlers/routes.h"
 
-struct outcome_in {
-    const char *metric, *value, *baseline, *note;
-    int64_t sample_size;
-};
-
 /* The input of all lesson routes. */
 struct lesson_in {
     const char *id, *at, *as_of, *since, *until;
@@ -22,15 +17,15 @@ struct lesson_in {
     struct texts tags, tags_all, evidence, ids, similar_keys;
     struct cursor_values cursor;
     int64_t limit, max_tokens, stale_days, max_pairs;
-    const char *outcome;           /* of a lesson: text */
-    struct outcome_in *validation; /* of a validation: data */
+    const char *outcome;               /* of a lesson: text */
+    struct lesson_outcome *validation; /* of a validation: data */
 };
 
 /* The parameters of the statements that lock and change lessons. */
 struct lesson_change {
     const char *at, *to_status, *reason, *superseded_by, *into;
     struct texts ids;
-    struct outcome_in *validation;
+    struct lesson_outcome *validation;
 };
 
 /* clang-format off */
@@ -64,8 +59,7 @@ static const struct field history_fields[] = { ID, AS_OF, PAGE, END_FIELDS };
 static const struct field list_fields[] = { FILTER, PAGE, END_FIELDS };
 static const struct field export_fields[] = {
     FILTER,
-    L(FROM_QUERY, KIND_CHOICE, format, .required = true, .choices = CHOICES("md", "jsonl")),
-    FIELD_PAGES(struct lesson_in),
+    FIELD_EXPORT_OF(struct lesson_in, CHOICES("ndjson", "csv", "parquet", "jsonl", "md")),
     END_FIELDS,
 };
 static const struct field block_fields[] = {
@@ -82,7 +76,7 @@ static const struct field curation_fields[] = {
     END_FIELDS,
 };
 
-#define O(kind, member, ...) FIELD(FROM_BODY, kind, struct outcome_in, member, __VA_ARGS__)
+#define O(kind, member, ...) FIELD(FROM_BODY, kind, struct lesson_outcome, member, __VA_ARGS__)
 static const struct field outcome_fields[] = {
     O(KIND_LINE, metric, .required = true, .min = 1, .max = 100),
     O(KIND_NUMBER, value, .required = true),
@@ -94,7 +88,7 @@ static const struct field outcome_fields[] = {
 static const struct field validate_fields[] = {
     ID, REASON, AT,
     { .name = "outcome", .from = FROM_BODY, .kind = KIND_OBJECT, .offset = offsetof(struct lesson_in, validation), .required = true,
-      SUB(outcome_fields, struct outcome_in) },
+      SUB(outcome_fields, struct lesson_outcome) },
     END_FIELDS,
 };
 static const struct field retire_fields[] = {
@@ -111,7 +105,7 @@ static const struct field merge_fields[] = {
 #define C(kind, member, ...) FIELD(COMPUTED, kind, struct lesson_change, member, __VA_ARGS__)
 static const struct field change_fields[] = {
     C(KIND_TIME, at), C(KIND_UUIDS, ids), C(KIND_CHOICE, to_status), C(KIND_TEXT, reason),
-    C(KIND_OBJECT, validation, SUB(outcome_fields, struct outcome_in)),
+    C(KIND_OBJECT, validation, SUB(outcome_fields, struct lesson_outcome)),
     C(KIND_UUID, superseded_by), C(KIND_UUID, into),
     END_FIELDS,
 };
@@ -160,6 +154,8 @@ static enum err prepare_create(struct call *c)
 
 static enum err render_new_lesson(struct call *c, const struct rows *r)
 {
+    c->left_unsealed = true;
+    c->left_pending = true;
     return reply_created(c, r, "/v1/lessons", &new_lesson.id);
 }
 
@@ -174,6 +170,8 @@ enum err lesson_store(struct call *c, const struct lesson_new *lesson, struct ro
         .evidence = lesson->evidence,
         .similar_keys = similar_keys_of(c, lesson->takeaway),
     };
+    c->left_unsealed = true;
+    c->left_pending = true;
     return query_rows(c, &lesson_create, &in, NULL, row);
 }
 
@@ -185,8 +183,16 @@ static bool is_among(const struct rows *r, const char *id)
     return false;
 }
 
-/* Locks the current versions of the lessons and checks that each may change to `to` at that time. */
-static enum err lock_lessons(struct call *c, const char *at, struct texts ids, enum lesson_status to)
+static enum err unknown_lesson(struct call *c, const char *field, const char *id)
+{
+    return field ? problem_field(&c->problem, field, FAULT_UNKNOWN_REFERENCE, "there is no lesson %s", id)
+                 : problem_set(&c->problem, ERR_NOT_FOUND, "there is no lesson %s", id);
+}
+
+/* Locks the current versions of the lessons and checks that each may change to `to` at that time. `field`:
+ * see unknown_lesson. */
+static enum err lock_lessons(struct call *c, const char *at, struct texts ids, enum lesson_status to,
+                             const char *field)
 {
     const struct lesson_change change = { .at = at, .ids = ids };
     struct rows *r;
@@ -194,7 +200,7 @@ static enum err lock_lessons(struct call *c, const char *at, struct texts ids, e
     TRY(query_rows(c, &lesson_current, &change, NULL, &r));
     for (size_t i = 0; i < ids.count; i++)
         if (!is_among(r, ids.items[i]))
-            return problem_set(&c->problem, ERR_NOT_FOUND, "there is no lesson %s", ids.items[i]);
+            return unknown_lesson(c, field, ids.items[i]);
     for (int i = 0; i < rows_count(r); i++) {
         const char *id = rows_text(r, i, &current.id), *name = rows_text(r, i, &current.status);
         enum lesson_status from = LESSON_PROPOSED;
@@ -204,6 +210,7 @@ static enum err lock_lessons(struct call *c, const char *at, struct texts ids, e
         if (row_bool(r, i, &current.too_early))
             return problem_set(&c->problem, ERR_TIME_ORDER, "lesson %s was changed after %s", id, at);
     }
+    c->left_unsealed = true; /* the change that follows leaves an event */
     return OK;
 }
 
@@ -221,9 +228,22 @@ static enum err change_status(struct call *c, const struct lesson_in *in, enum l
         .superseded_by = in->by,
     };
     struct rows *r;
-    TRY(lock_lessons(c, in->at, (struct texts){ in->by ? 2 : 1, ids }, to));
+    TRY(lock_lessons(c, in->at, (struct texts){ in->by ? 2 : 1, ids }, to, NULL));
     TRY(query_rows(c, &lesson_change, &change, NULL, &r));
     return reply_row(c, 200, r);
+}
+
+enum err lesson_validate_all(struct call *c, const struct lesson_validation *v)
+{
+    const struct lesson_change change = {
+        .at = v->at,
+        .ids = v->ids,
+        .to_status = lesson_status_names[LESSON_VALIDATED],
+        .reason = v->reason,
+        .validation = v->outcome,
+    };
+    TRY(lock_lessons(c, v->at, v->ids, LESSON_VALIDATED, v->field));
+    return query_run(c, &lesson_change, &change);
 }
 
 static enum err validate_tx(struct call *c, void *arg)
@@ -265,7 +285,7 @@ static enum err lock_merged(struct call *c, const struct lesson_in *in)
     const char **all = arena_alloc(&c->arena, (in->ids.count + 1) * sizeof *all);
     memcpy(all, in->ids.items, in->ids.count * sizeof *all);
     all[in->ids.count] = in->into;
-    return lock_lessons(c, in->at, (struct texts){ in->ids.count + 1, all }, LESSON_SUPERSEDED);
+    return lock_lessons(c, in->at, (struct texts){ in->ids.count + 1, all }, LESSON_SUPERSEDED, NULL);
 }
 
 static enum err merge_tx(struct call *c, void *arg)
@@ -363,14 +383,13 @@ static void put_title(struct buf *out, const struct rows *r)
     buf_text(out, "# Lessons\n\n");
 }
 
-static const struct export_format markdown = { "md", "text/markdown; charset=utf-8", put_title,
-                                               put_markdown };
+static const struct export_text markdown = { "md", "text/markdown; charset=utf-8", put_title, put_markdown };
 
 static enum err export_lessons(struct call *c)
 {
-    struct lesson_in *in = c->in;
-    struct pages p = { PAGES_OF(&lesson_export, in) };
-    return export_run(c, &p, strcmp(in->format, markdown.name) == 0 ? &markdown : &export_jsonl, 100);
+    const struct lesson_in *in = c->in;
+    return strcmp(in->format, markdown.suffix) == 0 ? export_as_text(c, &lesson_export, &markdown)
+                                                    : export_rows(c, &lesson_export);
 }
 
 /* Appends a conflict, which has a reason, or a duplicate, which has none. */

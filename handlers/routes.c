@@ -27,5 +27,13 @@ const struct route *const route_tables[] = {
     lessons_segment_routes,
     recall_routes,
     ab_routes,
+    memory_routes,
+    thesis_routes,
+    order_routes,
+    event_routes,
+    memory_search_routes,
+    retrieval_routes,
+    memory_state_routes,
+    story_routes,
     NULL,
 };

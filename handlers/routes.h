@@ -27,5 +27,13 @@ extern const struct route reflection_note_routes[];
 extern const struct route lessons_segment_routes[];
 extern const struct route recall_routes[];
 extern const struct route ab_routes[];
+extern const struct route memory_routes[];
+extern const struct route thesis_routes[];
+extern const struct route order_routes[];
+extern const struct route event_routes[];
+extern const struct route memory_search_routes[];
+extern const struct route retrieval_routes[];
+extern const struct route memory_state_routes[];
+extern const struct route story_routes[];
 
 #endif

@@ -1,4 +1,4 @@
-/* Embeds pending entries and situations in one background job per process.
+/* Embeds pending entries, memories and situations in one background job per process.
  *
  * The job serves owners in turn, a few batches each, so that a large upload does not block other owners. It
  * holds no connection while it embeds. Before each batch it yields to requests, at most MAX_YIELDS times. A
@@ -24,6 +24,7 @@
 #include "server/http/daemon.h"
 #include "server/log.h"
 #include "server/metrics.h"
+#include "server/sealer.h"
 
 enum {
     BATCH = 16,          /* texts that are embedded and stored at once */
@@ -64,6 +65,8 @@ QUERY(next_owner, BACKFILL_OWNER, param_fields, READS(next));
 QUERY(count_pending, BACKFILL_COUNT, param_fields, READS(counted));
 QUERY(episodes, BACKFILL_EPISODES, param_fields, READS(waiting));
 QUERY(episodic_store, BACKFILL_EPISODES_STORE, param_fields);
+QUERY(memories, BACKFILL_MEMORIES, param_fields, READS(waiting));
+QUERY(memories_store, MEMORY_VECTORS_STORE, param_fields);
 QUERY(situations, BACKFILL_SITUATIONS, param_fields, READS(waiting));
 QUERY(situations_asked, BACKFILL_SITUATIONS_ASKED, param_fields, READS(waiting));
 QUERY(situations_store, SITUATIONS_STORE, param_fields);
@@ -73,6 +76,7 @@ struct source {
     const struct query *pending, *store;
 };
 static const struct source episode_source = { &episodes, &episodic_store };
+static const struct source memory_source = { &memories, &memories_store };
 static const struct source situation_source = { &situations, &situations_store };
 static const struct source asked_source = { &situations_asked, &situations_store };
 
@@ -125,6 +129,7 @@ static void notify(atomic_bool *what)
 
 void backfill_found(void)
 {
+    sealer_found();
     if (job)
         notify(&job->found);
 }
@@ -413,6 +418,7 @@ static enum err fill_owner(struct backfill *b, const char *owner, bool *more, en
     struct params p = { 0 };
     b->task.owner = owner;
     TRY(note_failure(fill(b, &episode_source, &p, more), failed));
+    TRY(note_failure(fill(b, &memory_source, &p, more), failed));
     return b->situations ? note_failure(fill(b, &situation_source, &p, more), failed) : OK;
 }
 

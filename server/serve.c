@@ -40,6 +40,7 @@
 #include "server/remote/llm.h"
 #include "server/remote/remote.h"
 #include "server/remote/remote_check.h"
+#include "server/sealer.h"
 #include "server/worker.h"
 
 enum {
@@ -218,6 +219,7 @@ static void *work(void *arg)
         }
     }
     backfill_stop(l);
+    sealer_stop(l);
     drain(l);
     daemon_stop(l->http);
     remotes_stop(l);
@@ -245,7 +247,8 @@ static bool loop_thread_open(struct loop_thread *w, int index, const struct conf
         return false;
     w->loop.auth = auth_open(&w->loop);
     w->loop.http = daemon_open(&w->loop, w->listen_fd, &dispatch_app);
-    return w->loop.http && remotes_open(&w->loop) && (index > 0 || backfill_open(&w->loop));
+    return w->loop.http && remotes_open(&w->loop) &&
+           (index > 0 || (backfill_open(&w->loop) && sealer_open(&w->loop)));
 }
 
 /* ---- all loops ---- */
@@ -364,6 +367,7 @@ int serve(const struct config *config, const char *database_url, bool has_keys)
         loop_close(&threads[i].loop);
     }
     backfill_close();
+    sealer_close();
     metrics_close();
     tls_close();
     if (remote_check_configured(config))

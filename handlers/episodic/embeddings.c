@@ -1,5 +1,5 @@
-/* The models that entries and situations have vectors of, and POST /v1/embeddings/rebuild, which makes those
- * that lack a vector of the service's own model. */
+/* The models that entries, memories and situations have vectors of, and POST /v1/embeddings/rebuild, which
+ * makes those that lack a vector of the service's own model. */
 #include "core/base/json_put.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
@@ -32,11 +32,15 @@ static const struct field rebuild_fields[] = {
 
 COLUMNS(counted, missing);
 COLUMNS(entry, id, question, answer);
+COLUMNS(memory, id, text);
 COLUMNS(situation, id, summary);
 QUERY(embeddings_state, EMBEDDINGS_STATE, state_fields);
 QUERY(entries_count, EMBEDDINGS_MISSING_COUNT, rebuild_fields, READS(counted));
 QUERY(entries_missing, EMBEDDINGS_MISSING, rebuild_fields, READS(entry));
 QUERY(entries_store, EMBEDDINGS_STORE, rebuild_fields);
+QUERY(memories_count, MEMORY_VECTORS_MISSING_COUNT, rebuild_fields, READS(counted));
+QUERY(memories_missing, MEMORY_VECTORS_MISSING, rebuild_fields, READS(memory));
+QUERY(memories_store, MEMORY_VECTORS_STORE, rebuild_fields);
 QUERY(situations_count, SITUATIONS_MISSING_COUNT, rebuild_fields, READS(counted));
 QUERY(situations_missing, SITUATIONS_MISSING, rebuild_fields, READS(situation));
 QUERY(situations_store, SITUATIONS_STORE, rebuild_fields);
@@ -75,6 +79,12 @@ static const char *entry_text(struct arena *arena, const struct rows *r, int row
     return episodic_embed_text(arena, rows_text(r, row, &entry.question), rows_text(r, row, &entry.answer));
 }
 
+static const char *memory_text(struct arena *arena, const struct rows *r, int row)
+{
+    (void)arena;
+    return rows_text(r, row, &memory.text);
+}
+
 static const char *situation_text(struct arena *arena, const struct rows *r, int row)
 {
     (void)arena;
@@ -88,6 +98,7 @@ static const struct source {
     const char *(*text)(struct arena *arena, const struct rows *r, int row);
 } sources[] = {
     { &entries_count, &entries_missing, &entries_store, &entry.id, entry_text },
+    { &memories_count, &memories_missing, &memories_store, &memory.id, memory_text },
     { &situations_count, &situations_missing, &situations_store, &situation.id, situation_text },
 };
 enum { SOURCES = sizeof sources / sizeof *sources };

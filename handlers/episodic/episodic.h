@@ -61,11 +61,6 @@ struct episode {
     int row;
 };
 
-/* Parses a vector of the caller and scales it to length 1. Faults name `field`. */
-enum err episodic_read_vector(struct call *c, struct arena *arena, const char *field,
-                              const struct texts *numbers, const char *model,
-                              const float **vector) must_check;
-
 /* Checks the fields that depend on each other, and fills `e`. Faults are in c->problem. */
 enum err episodic_check(struct call *c, const struct episode_in *in, struct arena *arena,
                         struct episode *e) must_check;

@@ -1,18 +1,26 @@
 /* POST /v1/episodic/search: checks the request, makes the query from a text, a vector or an entry, runs it
- * (episodic_find.c), records the retrieval if asked to, and replies. */
+ * (handlers/kit/find.c), records the retrieval if asked to, and replies. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json_put.h"
 #include "core/base/vector.h"
 #include "core/episodic/provenance.h"
 #include "handlers/episodic/episodic.h"
-#include "handlers/episodic/episodic_find.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/find.h"
 #include "handlers/kit/reply.h"
 #include "handlers/routes.h"
-#include "server/embedder.h"
 
-enum { RECORDED_MAX = 100 }; /* candidates in the record of a retrieval */
+struct episodic_search {
+    /* the request; as_of is the current time if the caller gave none */
+    const char *text, *model, *id, *mode, *ticker, *task_type, *source, *min_confidence, *since, *until,
+        *regime_only, *regime_penalty, *as_of, *record;
+    struct texts vector;
+    struct objects regime; /* of struct regime_in */
+    int64_t k;
+    struct find find;
+};
 
 /* clang-format off */
 #define S(kind, member, ...) FIELD(FROM_BODY, kind, struct episodic_search, member, __VA_ARGS__)
@@ -37,15 +45,11 @@ enum { RECORDED_MAX = 100 }; /* candidates in the record of a retrieval */
 static const char *const mode_names[] = { "hybrid", "vector", "text", NULL };
 static const struct field query_fields[] = { QUERY_ROWS, END_FIELDS };
 static const struct field filter_fields[] = { FILTER_ROWS, END_FIELDS };
-#define P(kind, member) FIELD(COMPUTED, kind, struct episodic_search, member)
-const struct field episodic_search_fields[] = {
+static const struct field episodic_search_fields[] = {
     QUERY_ROWS, FILTER_ROWS,
     S(KIND_TIME, as_of),
     S(KIND_BOOL, record, .fallback = "false"),
-    P(KIND_TEXT, query_text), P(KIND_TEXT, query_vector), P(KIND_LINE, query_model), P(KIND_INT, query_dim),
-    P(KIND_INT, width), P(KIND_INT, max_compared), P(KIND_INT, max_candidates), P(KIND_INT, max_visited),
-    P(KIND_INT, max_word_matches), P(KIND_INT, max_sampled), P(KIND_INT, max_pending),
-    P(KIND_TEXT, word_query), P(KIND_TEXTS, lexemes), P(KIND_TEXTS, idfs), P(KIND_UUIDS, ids),
+    FIND_FIELDS(struct episodic_search, find),
     END_FIELDS,
 };
 
@@ -66,6 +70,28 @@ static const struct field record_fields[] = {
 
 COLUMNS(similar, question, vector, model, dim);
 COLUMNS(recorded, id);
+COLUMNS(entry, id);
+#define EPISODIC(name, statement, columns) QUERY(name, statement, episodic_search_fields, READS(columns))
+EPISODIC(episodic_lexemes, EPISODIC_LEXEMES, find_lexeme);
+EPISODIC(vector_count, EPISODIC_VECTOR_COUNT, find_vectors);
+EPISODIC(episodic_exact, EPISODIC_EXACT, find_candidate);
+EPISODIC(nearest_384, EPISODIC_NEAREST_384, find_candidate);
+EPISODIC(nearest_768, EPISODIC_NEAREST_768, find_candidate);
+EPISODIC(nearest_1024, EPISODIC_NEAREST_1024, find_candidate);
+EPISODIC(nearest_1536, EPISODIC_NEAREST_1536, find_candidate);
+EPISODIC(nearest_3072, EPISODIC_NEAREST_3072, find_candidate);
+EPISODIC(nearest_4000, EPISODIC_NEAREST_4000, find_candidate);
+EPISODIC(other_dim, EPISODIC_OTHER_DIM, find_other);
+EPISODIC(episodic_found, EPISODIC_FOUND, entry);
+static const struct find_store store = {
+    .lexemes = &episodic_lexemes,
+    .vector_count = &vector_count,
+    .exact = &episodic_exact,
+    .nearest = { &nearest_384, &nearest_768, &nearest_1024, &nearest_1536, &nearest_3072, &nearest_4000 },
+    .other_dim = &other_dim,
+    .found = &episodic_found,
+    .found_id = &entry.id,
+};
 QUERY(similar_to, EPISODIC_SIMILAR_TO, episodic_search_fields, READS(similar));
 QUERY(retrieval_record, RETRIEVAL_RECORD, record_fields, READS(recorded));
 
@@ -97,45 +123,6 @@ static enum err check(struct call *c, const struct episodic_search *s)
 
 /* ---- the query ---- */
 
-static void set_vector(struct call *c, struct episodic_search *s, const float *vector, size_t dim,
-                       const char *model)
-{
-    struct buf out = { .arena = &c->arena };
-    vector_array(&out, vector, dim);
-    s->query_vector = buf_string(&out);
-    s->query_model = model;
-    s->query_dim = (int64_t)dim;
-}
-
-/* Falls back to words, unless the mode is `vector`. */
-static enum err without_vector(struct episodic_search *s, const char *why)
-{
-    if (!s->query_text)
-        return ERR_EMBEDDER_UNAVAILABLE;
-    s->degraded = why;
-    return OK;
-}
-
-static enum err query_from_text(struct call *c, struct episodic_search *s)
-{
-    const struct embedder_space own = embedder_space(c->loop);
-    float *v = arena_alloc(&c->arena, own.dim * sizeof *v);
-    enum err err = embedder_embed_one(&c->task, s->text, v);
-    if (err == ERR_EMBEDDER_UNAVAILABLE)
-        return without_vector(s, "embedder_unavailable");
-    TRY(err);
-    set_vector(c, s, v, own.dim, own.model);
-    return OK;
-}
-
-static enum err query_from_vector(struct call *c, struct episodic_search *s)
-{
-    const float *v;
-    TRY(episodic_read_vector(c, &c->arena, "vector", &s->vector, s->model, &v));
-    set_vector(c, s, v, s->vector.count, s->model);
-    return OK;
-}
-
 static enum err query_from_entry(struct call *c, struct episodic_search *s, bool by_vector, bool by_words)
 {
     struct rows *r;
@@ -143,13 +130,13 @@ static enum err query_from_entry(struct call *c, struct episodic_search *s, bool
     if (!rows_count(r))
         return problem_field(&c->problem, "id", FAULT_UNKNOWN_REFERENCE, "there is no entry %s", s->id);
     if (by_words)
-        s->query_text = rows_text(r, 0, &similar.question);
+        s->find.query_text = rows_text(r, 0, &similar.question);
     if (!by_vector)
         return OK;
-    s->query_vector = rows_text(r, 0, &similar.vector);
-    s->query_model = rows_text(r, 0, &similar.model);
-    s->query_dim = row_int(r, 0, &similar.dim, 0);
-    return s->query_vector ? OK : without_vector(s, "no_vector");
+    s->find.query_vector = rows_text(r, 0, &similar.vector);
+    s->find.query_model = rows_text(r, 0, &similar.model);
+    s->find.query_dim = row_int(r, 0, &similar.dim, 0);
+    return s->find.query_vector ? OK : find_without_vector(&s->find, "no_vector");
 }
 
 static enum err make_query(struct call *c, struct episodic_search *s)
@@ -158,58 +145,32 @@ static enum err make_query(struct call *c, struct episodic_search *s)
     if (s->id)
         return query_from_entry(c, s, by_vector, by_words);
     if (by_words)
-        s->query_text = s->text;
+        s->find.query_text = s->text;
     if (!by_vector)
         return OK;
-    return s->vector.count ? query_from_vector(c, s) : query_from_text(c, s);
+    return s->vector.count ? find_by_vector(c, &s->find, &s->vector, s->model)
+                           : find_by_text(c, &s->find, s->text);
+}
+
+static bool is_filtered(const struct episodic_search *s)
+{
+    return s->as_of || s->ticker || s->task_type || s->source || s->min_confidence || s->since || s->until ||
+           field_is_true(s->regime_only);
 }
 
 /* ---- the response ---- */
 
-/* A score in millionths, with six decimal places. */
-static void put_score(struct buf *out, const char *key, int64_t score)
-{
-    const int64_t size = score < 0 ? -score : score;
-    buf_json_key(out, key);
-    buf_fmt(out, "%s%lld.%06lld", score < 0 ? "-" : "", (long long)(size / 1000000),
-            (long long)(size % 1000000));
-}
-
-static void put_scores(struct buf *out, const struct fusion_hit *h)
-{
-    put_score(out, "score", h->score);
-    buf_json_key(out, "parts");
-    buf_char(out, '{');
-    if (h->has_cosine)
-        put_score(out, "cosine", h->cosine_part);
-    else
-        json_put_raw(out, "cosine", NULL);
-    put_score(out, "text", h->text_part);
-    put_score(out, "regime_penalty", h->regime_part);
-    buf_char(out, '}');
-}
-
-static void put_candidates(struct buf *out, const struct episodic_search *s)
-{
-    buf_char(out, '[');
-    for (size_t i = 0; i < s->candidate_count && i < RECORDED_MAX; i++) {
-        buf_text(out, i ? ",{" : "{");
-        json_put_text(out, "id", s->candidates[i].id);
-        put_scores(out, &s->candidates[i]);
-        buf_char(out, '}');
-    }
-    buf_char(out, ']');
-}
-
-static void put_items(struct buf *out, const struct episodic_search *s)
+static void put_items(struct buf *out, const struct find *f)
 {
     buf_json_key(out, "items");
     buf_char(out, '[');
-    for (size_t i = 0; i < s->hit_count; i++) {
+    for (size_t i = 0; i < f->hit_count; i++) {
+        const struct fusion_hit *score = f->hits[i].score;
         buf_text(out, i ? ",{" : "{");
-        rows_members(out, s->entries, s->hits[i].row);
-        put_scores(out, s->hits[i].score);
-        json_put_raw(out, "regime_mismatch", s->hits[i].regime_mismatch);
+        rows_members(out, f->entries, f->hits[i].row);
+        find_put_scores(out, score, FIND_PARTS_WITH_REGIME);
+        json_put_raw(out, "regime_mismatch",
+                     rows_text(f->components, (int)score->row, &find_candidate.mismatch));
         buf_char(out, '}');
     }
     buf_char(out, ']');
@@ -219,11 +180,8 @@ static void put_response(struct buf *out, const struct episodic_search *s, const
 {
     buf_char(out, '{');
     json_put_text(out, "mode", s->mode);
-    json_put_text(out, "model", s->query_model);
-    json_put_raw(out, "exact", !s->query_vector ? NULL : s->exact ? "true" : "false");
-    json_put_text(out, "degraded", s->degraded);
-    json_put_int(out, "pending", s->pending);
-    put_items(out, s);
+    find_put_query(out, &s->find);
+    put_items(out, &s->find);
     json_put_text(out, "retrieval_id", retrieval_id);
     buf_char(out, '}');
 }
@@ -238,10 +196,9 @@ static bool is_recorded(const struct call *c)
 static enum err record_tx(struct call *c, void *arg)
 {
     const struct episodic_search *s = arg;
-    struct buf candidates = { .arena = &c->arena };
+    const char *candidates = find_candidates_json(&c->arena, &s->find, FIND_PARTS_WITH_REGIME);
+    const struct record_in values = { s, s, s->as_of, candidates, s->find.ids };
     struct rows *r;
-    put_candidates(&candidates, s);
-    const struct record_in values = { s, s, s->as_of, buf_string(&candidates), s->ids };
     TRY(query_one(c, &retrieval_record, &values, NULL, &r));
     put_response(call_reply_json(c, 200), s, rows_text(r, 0, &recorded.id));
     return OK;
@@ -251,16 +208,18 @@ static enum err episodic_search(struct call *c)
 {
     struct episodic_search *s = c->in;
     TRY(check(c, s));
-    s->historical = s->as_of;
+    s->find.k = s->k;
+    s->find.filtered = is_filtered(s);
+    s->find.regime_penalty = s->regime.count ? strtod(s->regime_penalty, NULL) : 0;
     if (!s->as_of)
         s->as_of = c->now;
     TRY(make_query(c, s));
-    TRY(episodic_find_run(c, s));
+    TRY(find_run(c, &store, s, &s->find));
     if (is_recorded(c))
         TRY(query_tx(c, record_tx, s));
     else
         put_response(call_reply_json(c, 200), s, NULL);
-    reply_lacks(c, s->pending);
+    reply_lacks(c, s->find.pending);
     return OK;
 }
 

@@ -8,6 +8,7 @@
 #include "core/episodic/provenance.h"
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
+#include "handlers/kit/find.h"
 #include "server/backfill.h"
 #include "server/embedder.h"
 #include "server/id.h"
@@ -63,31 +64,13 @@ static const char *content_hash(struct arena *arena, const struct episode_in *in
     return hex;
 }
 
-enum err episodic_read_vector(struct call *c, struct arena *arena, const char *field,
-                              const struct texts *numbers, const char *model, const float **vector)
-{
-    const struct embedder_space own = embedder_space(c->loop);
-    const size_t dim = numbers->count;
-    if (strcmp(model, own.model) == 0 && dim != own.dim)
-        return problem_field(&c->problem, field, FAULT_INVALID_VECTOR,
-                             "has %zu numbers; vectors of %s have %zu", dim, own.model, own.dim);
-    float *v = arena_alloc(arena, dim * sizeof *v);
-    for (size_t i = 0; i < dim; i++)
-        v[i] = strtof(numbers->items[i], NULL);
-    if (!vector_normalise(v, dim))
-        return problem_field(&c->problem, field, FAULT_INVALID_VECTOR,
-                             "must have a length that is above zero and finite");
-    *vector = v;
-    return OK;
-}
-
 static enum err check_vector(struct call *c, const struct episode_in *in, struct arena *arena,
                              struct episode *e)
 {
     if (!in->embedding_model)
         return problem_field(&c->problem, "embedding_model", FAULT_REQUIRED,
                              "is required with an embedding: vectors of two models are never compared");
-    TRY(episodic_read_vector(c, arena, "embedding", &in->embedding, in->embedding_model, &e->vector));
+    TRY(find_read_vector(c, arena, "embedding", &in->embedding, in->embedding_model, &e->vector));
     e->dim = in->embedding.count;
     e->model = in->embedding_model;
     e->supplied = true;

@@ -5,7 +5,9 @@
 #include "core/base/tokens.h"
 #include "core/base/json_put.h"
 #include "core/reflect/reflect_note.h"
+#include "handlers/journal/state.h"
 #include "handlers/kit/fields.h"
+#include "handlers/ledger/context.h"
 #include "handlers/ledger/trade_rows.h"
 #include "handlers/recall/recall.h"
 #include "handlers/routes.h"
@@ -14,7 +16,7 @@
 enum { USUAL_BYTES = 4096 }; /* reserved at once: the usual length of a context */
 
 struct context_in {
-    const char *id, *as_of, *lessons, *recall;
+    const char *id, *as_of, *lessons, *recall, *journal;
     int64_t max_tokens, k;
     int64_t window_us, max_rejections; /* of the risk state */
 };
@@ -24,9 +26,10 @@ struct context_in {
 #define ID     FIELD_ID(struct context_in)
 #define NOW    C(FROM_QUERY, KIND_TIME, as_of)
 #define WINDOW C(COMPUTED, KIND_INT, window_us), C(COMPUTED, KIND_INT, max_rejections)
-#define BUDGET C(FROM_QUERY, KIND_INT, max_tokens, .min = 1, .max = 20000, .fallback = "2000"), \
+#define BUDGET C(FROM_QUERY, KIND_INT, max_tokens, .min = 1, .max = 20000, .fallback = TEXT_OF(CONTEXT_TOKENS)), \
                C(FROM_QUERY, KIND_INT, k, .min = 0, .max = CONTEXT_TRADES_MAX), \
-               C(FROM_QUERY, KIND_BOOL, lessons, .fallback = "true")
+               C(FROM_QUERY, KIND_BOOL, lessons, .fallback = "true"), \
+               C(FROM_QUERY, KIND_BOOL, journal, .fallback = "false")
 
 static const struct field risk_state_fields[] = { ID, NOW, WINDOW, END_FIELDS };
 static const struct field context_fields[] = { ID, NOW, WINDOW, BUDGET, C(FROM_QUERY, KIND_TEXT, recall, .min = 1, .max = 2000), END_FIELDS };
@@ -37,9 +40,12 @@ COLUMNS(risk, deployment_id, as_of, tick_at, executed_today, realized_today_usd,
         losing_closes, rejections);
 COLUMNS(view, deployment_id, as_of, tick_at, executed_today, realized_today_usd, day_start_equity_usd,
         losing_closes, rejections, memory_enabled, open, closed, note_id, note_scope, lessons_text,
-        lessons_hash);
+        lessons_hash, journal_positions, journal_theses, journal_lessons);
 QUERY(risk_state_get, RISK_STATE_GET, risk_state_fields, READS(risk), .missing = "deployment {id}");
 QUERY(context_get, CONTEXT_GET, context_fields, READS(view), .missing = "deployment {id}");
+QUERY(context_journal_get, CONTEXT_JOURNAL_GET, context_fields, READS(view), .missing = "deployment {id}");
+QUERY(snapshot_context_journal, DECISION_SNAPSHOT_CONTEXT_JOURNAL, snapshot_fields, READS(view),
+      .missing = "decision snapshot {id}");
 QUERY(snapshot_context, DECISION_SNAPSHOT_CONTEXT, snapshot_fields, READS(view),
       .missing = "decision snapshot {id}");
 
@@ -116,9 +122,8 @@ static enum err render_risk_state(struct call *c, const struct rows *r)
     return OK;
 }
 
-static struct context_lessons lessons_of(struct call *c, const struct rows *r)
+static struct context_lessons lessons_of(struct call *c, const struct rows *r, const struct context_in *in)
 {
-    const struct context_in *in = c->in;
     const char *text = rows_text(r, 0, &view.lessons_text);
     if (!text || !field_is_true(in->lessons))
         return (struct context_lessons){ 0 };
@@ -130,7 +135,8 @@ static struct context_lessons lessons_of(struct call *c, const struct rows *r)
     };
 }
 
-static enum err read_context(struct call *c, const struct rows *r, struct context *context)
+static enum err read_context(struct call *c, const struct rows *r, const struct context_in *in,
+                             struct context *context)
 {
     const struct session session = SESSION_OF(r, view);
     struct arena *arena = &c->arena;
@@ -140,7 +146,7 @@ static enum err read_context(struct call *c, const struct rows *r, struct contex
     TRY(trade_rows_read(arena, rows_text(r, 0, &view.open), &open, &context->open_count));
     context->closed = closed;
     context->open = open;
-    context->lessons = lessons_of(c, r);
+    context->lessons = lessons_of(c, r, in);
     return OK;
 }
 
@@ -176,14 +182,55 @@ static void put_recall_members(struct buf *out, struct call *c, const struct rec
     buf_fmt(out, ",\"shown\":%zu}", shown->items);
 }
 
+/* The journal, as a section of the context. */
+struct journal {
+    struct state state;
+    struct state_shown shown;
+};
+
+static size_t put_journal(struct buf *out, void *arg, size_t max_tokens)
+{
+    struct journal *j = arg;
+    j->shown = state_text(out, &j->state, max_tokens < STATE_TOKENS ? max_tokens : STATE_TOKENS, true);
+    return j->shown.tokens;
+}
+
+static enum err read_journal(struct call *c, const struct rows *r, struct journal *j)
+{
+    const struct state_columns columns = {
+        .positions = rows_text(r, 0, &view.journal_positions),
+        .theses = rows_text(r, 0, &view.journal_theses),
+        .lessons = rows_text(r, 0, &view.journal_lessons),
+    };
+    TRY(state_read(&c->arena, &columns, &j->state));
+    struct buf none = { .arena = &c->arena };
+    j->shown = state_text(&none, &j->state, 0, true); /* what is left out if there is no room */
+    return OK;
+}
+
+static void put_journal_members(struct buf *out, const struct journal *j)
+{
+    buf_json_key(out, "journal");
+    buf_char(out, '{');
+    json_put_int(out, "tokens", (int64_t)j->shown.tokens);
+    state_members(out, &j->state, &j->shown);
+    buf_char(out, '}');
+}
+
 /* `recall` is NULL if the request does not ask for past situations. */
 static enum err reply_context(struct call *c, const struct rows *r, const struct recall *recall)
 {
     const struct context_in *in = c->in;
     const bool enabled = row_bool(r, 0, &view.memory_enabled);
+    struct journal journal = { .shown = { 0 } };
+    const struct context_section section = { put_journal, &journal };
     struct context context = { .now_us = row_time_us(r, 0, &view.as_of, 0) };
     if (enabled)
-        TRY(read_context(c, r, &context));
+        TRY(read_context(c, r, in, &context));
+    if (enabled && field_is_true(in->journal)) {
+        TRY(read_journal(c, r, &journal));
+        context.journal = &section;
+    }
     struct buf text = { .arena = &c->arena };
     buf_room(&text, USUAL_BYTES);
     struct context_shown shown = context_text(&text, &context, (size_t)in->max_tokens);
@@ -203,6 +250,8 @@ static enum err reply_context(struct call *c, const struct rows *r, const struct
     context_lessons_json(out, &context, &shown);
     put_recall_members(out, c, recall, &recalled);
     context_members(out, &context, &shown);
+    if (field_is_true(in->journal))
+        put_journal_members(out, &journal);
     buf_char(out, '}');
     return OK;
 }
@@ -223,14 +272,44 @@ static enum err render_snapshot_context(struct call *c, const struct rows *r)
     return reply_context(c, r, NULL);
 }
 
+static bool wants_journal(const struct call *c)
+{
+    const struct context_in *in = c->in;
+    return field_is_true(in->journal);
+}
+
+/* ---- for others ---- */
+
+enum err context_of_snapshot(struct call *c, const char *snapshot_id, struct buf *text, size_t *tokens)
+{
+    struct context_in in = {
+        .id = snapshot_id,
+        .as_of = LATEST,
+        .lessons = "true",
+        .k = FIELD_NO_INT,
+        .max_tokens = CONTEXT_TOKENS,
+        .window_us = RISK_WINDOW_US,
+        .max_rejections = RISK_REJECTIONS_MAX,
+    };
+    struct rows *r;
+    TRY(query_one(c, &snapshot_context, &in, NULL, &r));
+    struct context context = { .now_us = row_time_us(r, 0, &view.as_of, 0) };
+    if (row_bool(r, 0, &view.memory_enabled))
+        TRY(read_context(c, r, &in, &context));
+    *tokens = context_text(text, &context, CONTEXT_TOKENS).tokens;
+    return OK;
+}
+
 #define IN(table) INPUT(table, struct context_in)
 
 const struct route context_routes[] = {
     { GET, "/v1/deployments/{id}/risk_state", .prepare = set_window, .query = &risk_state_get,
       .render = render_risk_state, IN(risk_state_fields), .role = ROLE_READER },
     { GET, "/v1/deployments/{id}/context", .prepare = set_window, .query = &context_get,
-      .render = render_context, IN(context_fields), .role = ROLE_READER, .models_with = "recall" },
+      .query_if = wants_journal, .other_query = &context_journal_get, .render = render_context,
+      IN(context_fields), .role = ROLE_READER, .models_with = "recall" },
     { GET, "/v1/decision_snapshots/{id}/context", .prepare = set_window, .query = &snapshot_context,
-      .render = render_snapshot_context, IN(snapshot_fields), .role = ROLE_READER },
+      .query_if = wants_journal, .other_query = &snapshot_context_journal, .render = render_snapshot_context,
+      IN(snapshot_fields), .role = ROLE_READER },
     END_ROUTES,
 };

@@ -33,11 +33,13 @@ struct entry {
 };
 
 /* In a bulk response each object gets the number of its line as its first member. */
-static void put_response(struct buf *out, const struct entry *e, const struct buf *response)
+static void put_response(struct buf *out, const struct entry *e, const struct tick_response *response)
 {
+    struct buf json = { .arena = out->arena };
+    ledger_response_json(&json, response);
     if (e->line)
         buf_fmt(out, "{\"line\":%" PRId64 ",", e->line);
-    buf_add(out, response->data + (e->line > 0), response->len - (e->line > 0));
+    buf_add(out, json.data + (e->line > 0), json.len - (e->line > 0));
     if (e->line)
         buf_char(out, '\n');
 }
@@ -80,9 +82,10 @@ static enum err wait_durable(struct apply *a, const struct ledger *l)
 
 static enum err replay_first(struct apply *a, const struct ledger *l)
 {
-    struct buf response = { .arena = a->arena };
+    struct tick_response response;
     TRY(wait_durable(a, l));
-    TRY(ledger_replay(l, a->entries[0].in, &response, &a->progress->reflection_due));
+    TRY(ledger_replay(l, a->entries[0].in, &response));
+    a->progress->reflection_due = response.reflection_due;
     put_response(a->out, &a->entries[0], &response);
     a->progress->replayed++;
     a->done = 1;
@@ -93,24 +96,22 @@ static enum err replay_first(struct apply *a, const struct ledger *l)
  * stores those before it. *stored stays false if another runner was first. */
 static enum err apply_once(struct apply *a, struct ledger *l, bool *stored)
 {
-    const size_t start = a->out->len;
-    struct buf response = { .arena = a->arena };
+    struct tick_response responses[BATCH_MAX];
     enum err failed = OK;
     size_t n = 0;
-    for (; n < a->count && a->out->len - start < RESPONSE_BYTES && follows(l, a->entries[n].in); n++) {
-        response.len = 0;
-        failed = ledger_apply(l, a->entries[n].in, &response);
+    for (size_t bytes = 0; n < a->count && bytes < RESPONSE_BYTES && follows(l, a->entries[n].in); n++) {
+        failed = ledger_apply(l, a->entries[n].in, &responses[n]);
         if (failed != OK)
             break;
-        put_response(a->out, &a->entries[n], &response);
+        bytes += strlen(responses[n].ops) + strlen(responses[n].open);
     }
     if (n == 0)
         return failed;
-    enum err err = ledger_store(l, stored);
-    if (!*stored) {
-        a->out->len = start; /* only stored ticks are acknowledged */
+    enum err err = ledger_store(l, responses, stored);
+    if (err != OK || !*stored)
         return err;
-    }
+    for (size_t i = 0; i < n; i++) /* only stored ticks are acknowledged */
+        put_response(a->out, &a->entries[i], &responses[i]);
     a->done = n;
     a->progress->applied += (int64_t)n;
     a->progress->reflection_due = l->reflection_due;

@@ -3,8 +3,9 @@
 
 #include "core/ledger/trade.h"
 #include "core/ledger/trade_stats.h"
-#include "handlers/kit/fields.h"
 #include "handlers/kit/export.h"
+#include "handlers/kit/fields.h"
+#include "handlers/kit/pages.h"
 #include "handlers/routes.h"
 
 /* The input of all trade routes. */
@@ -50,8 +51,7 @@ static const struct field stats_fields[] = {
     END_FIELDS,
 };
 static const struct field export_fields[] = {
-    FILTER, PAGES,
-    T(FROM_QUERY, KIND_CHOICE, format, .required = true, .choices = CHOICES("csv", "ndjson")),
+    FILTER, FIELD_EXPORT(struct trade_in),
     T(FROM_QUERY, KIND_CHOICE, sort, .fallback = "entry_asc", .choices = CHOICES("entry_asc", "entry_desc")),
     END_FIELDS,
 };
@@ -161,15 +161,10 @@ static enum err trade_list(struct call *c)
 
 /* ---- export and statistics ---- */
 
-static const struct export_format csv = { "csv", "text/csv; charset=utf-8; header=present", rows_csv_names,
-                                          rows_csv };
-
 static enum err trade_export(struct call *c)
 {
-    struct trade_in *in = c->in;
-    const struct query *q = strcmp(in->sort, "entry_asc") == 0 ? &export_asc : &export_desc;
-    struct pages p = { PAGES_OF(q, in) };
-    return export_run(c, &p, strcmp(in->format, csv.name) == 0 ? &csv : &export_jsonl, 1000);
+    const struct trade_in *in = c->in;
+    return export_rows(c, strcmp(in->sort, "entry_asc") == 0 ? &export_asc : &export_desc);
 }
 
 struct tally {

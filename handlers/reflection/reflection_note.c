@@ -1,6 +1,7 @@
 /* Reflection notes: their history, and their promotion to a skill. */
 #include "core/reflect/reflect_note.h"
 
+#include "handlers/kit/export.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/instant.h"
 #include "handlers/routes.h"
@@ -9,7 +10,7 @@
 /* The input of all note routes. */
 struct note_in {
     const char *id, *as_of, *at, *promoted_at;
-    const char *deployment_id, *skill_id, *version, *status, *scope, *since, *until, *diff;
+    const char *deployment_id, *skill_id, *version, *status, *scope, *since, *until, *diff, *format;
     struct cursor_values cursor;
     int64_t limit;
 };
@@ -18,17 +19,19 @@ struct note_in {
 #define N(from, kind, member, ...) FIELD(from, kind, struct note_in, member, __VA_ARGS__)
 #define ID    FIELD_ID(struct note_in)
 #define AS_OF FIELD_AS_OF(struct note_in)
+#define FILTER AS_OF, \
+    N(FROM_QUERY, KIND_UUID, deployment_id), \
+    N(FROM_QUERY, KIND_NAME, skill_id), \
+    N(FROM_QUERY, KIND_NAME, version), \
+    N(FROM_QUERY, KIND_CHOICE, status, .choices = CHOICES("active", "superseded")), \
+    N(FROM_QUERY, KIND_CHOICE, scope, .choices = CHOICES("deployment", "skill")), \
+    N(FROM_QUERY, KIND_TIME, since), \
+    N(FROM_QUERY, KIND_TIME, until)
 
 static const struct field get_fields[] = { ID, AS_OF, END_FIELDS };
+static const struct field export_fields[] = { FILTER, FIELD_EXPORT(struct note_in), END_FIELDS };
 static const struct field list_fields[] = {
-    AS_OF,
-    N(FROM_QUERY, KIND_UUID, deployment_id),
-    N(FROM_QUERY, KIND_NAME, skill_id),
-    N(FROM_QUERY, KIND_NAME, version),
-    N(FROM_QUERY, KIND_CHOICE, status, .choices = CHOICES("active", "superseded")),
-    N(FROM_QUERY, KIND_CHOICE, scope, .choices = CHOICES("deployment", "skill")),
-    N(FROM_QUERY, KIND_TIME, since),
-    N(FROM_QUERY, KIND_TIME, until),
+    FILTER,
     N(FROM_QUERY, KIND_BOOL, diff, .fallback = "false"),
     FIELD_PAGE(struct note_in),
     END_FIELDS,
@@ -47,6 +50,9 @@ QUERY(note_get, REFLECTION_NOTE_GET, get_fields, READS(note), .missing = NOTE);
 QUERY(note_list, REFLECTION_NOTE_LIST, list_fields, READS(note));
 QUERY(note_list_of_deployment, REFLECTION_NOTE_LIST_OF_DEPLOYMENT, list_fields, READS(note));
 QUERY(note_list_of_version, REFLECTION_NOTE_LIST_OF_VERSION, list_fields, READS(note));
+QUERY(note_export, REFLECTION_NOTE_LIST, export_fields);
+QUERY(note_export_of_deployment, REFLECTION_NOTE_LIST_OF_DEPLOYMENT, export_fields);
+QUERY(note_export_of_version, REFLECTION_NOTE_LIST_OF_VERSION, export_fields);
 QUERY(note_lock, REFLECTION_NOTE_LOCK, promote_fields, .missing = NOTE);
 QUERY(note_promotion, REFLECTION_NOTE_PROMOTION, promote_fields, READS(promotion), .missing = NOTE);
 QUERY(note_promote, REFLECTION_NOTE_PROMOTE, promote_fields, READS(promoted), .missing = NOTE);
@@ -80,6 +86,14 @@ static enum err list_notes(struct call *c)
     return query_page(c, call_reply_json(c, 200), q, in, r, field_is_true(in->diff) ? put_with_diff : NULL);
 }
 
+static enum err export_notes(struct call *c)
+{
+    const struct note_in *in = c->in;
+    return export_rows(c, in->deployment_id             ? &note_export_of_deployment
+                          : in->skill_id && in->version ? &note_export_of_version
+                                                        : &note_export);
+}
+
 /* ---- promotion ---- */
 
 static enum err reply_note(struct call *c, int status, const char *id)
@@ -111,6 +125,7 @@ static enum err promote_tx(struct call *c, void *arg)
                            rows_time(r, 0, &promotion.active_generated_at, &c->arena));
     in.promoted_at = rows_text(r, 0, &promotion.promoted_at);
     TRY(query_one(c, &note_promote, &in, NULL, &r));
+    c->left_unsealed = true;
     return reply_note(c, 201, rows_text(r, 0, &promoted.id));
 }
 
@@ -125,6 +140,8 @@ static enum err promote_note(struct call *c)
 
 const struct route reflection_note_routes[] = {
     { GET, "/v1/reflection_notes", list_notes, IN(list_fields), .role = ROLE_READER, .waits = true },
+    { GET, "/v1/reflection_notes/export", export_notes, IN(export_fields), .role = ROLE_READER,
+      .waits = true },
     { GET, "/v1/reflection_notes/{id}", .query = &note_get, .render = render_note, IN(get_fields),
       .role = ROLE_READER },
     { POST, "/v1/reflection_notes/{id}/promote", promote_note, IN(promote_fields), .role = ROLE_AGENT,

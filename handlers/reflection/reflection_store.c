@@ -111,6 +111,7 @@ static enum err store_note(struct call *c, void *arg)
     struct rows *note;
     TRY(settle_claim(c, r));
     TRY(query_one(c, &note_write, r, NULL, &note));
+    c->left_unsealed = true;
     TRY(add_record(c, r));
     put_response(r, note);
     return OK;

@@ -30,9 +30,10 @@ function simplified() {
   delete paths['/v1/episodic/search'];
   delete paths['/v1/deployments/{id}/recall'];
   leaveOut(paths['/v1/lessons'].get, ['TagsAll', 'Since', 'Until']);
-  const exported = paths['/v1/lessons/export'].get;
-  exported.parameters = [{ ...exported.parameters.find((p) => p.name === 'format'), schema: { type: 'string', enum: ['jsonl'] } }];
-  delete exported.responses[200].content['text/markdown'];
+  for (const { get } of Object.entries(paths).flatMap(([path, item]) => (path.endsWith('/export') ? [item] : []))) {
+    get.parameters = [{ name: 'format', in: 'query', required: true, schema: { type: 'string', enum: ['ndjson'] } }];
+    get.responses[200].content = { 'application/x-ndjson': get.responses[200].content['application/x-ndjson'] };
+  }
   delete paths['/v1/lessons/block'].get.responses[200].content['text/plain'];
   delete paths['/v1/skills/{skill_id}/versions/{version}'].put.responses[200];
   for (const path of ['risk_state', 'context', 'lessons_segment'].map((name) => `/v1/deployments/{id}/${name}`).concat('/v1/decision_snapshots/{id}/context'))
@@ -42,10 +43,7 @@ function simplified() {
   const notes = paths['/v1/reflection_notes'].get;
   notes.parameters = notes.parameters.filter((p) => !['version', 'scope', 'since', 'until'].includes(p.name));
   delete paths['/v1/reflection_notes/{id}/promote'].post.responses[200];
-  for (const path of ['/v1/trade_history', '/v1/trade_history/stats', '/v1/trade_history/export']) leaveOut(paths[path].get, TRADE_FILTERS);
-  const trades = paths['/v1/trade_history/export'].get;
-  trades.parameters = [{ ...trades.parameters.find((p) => p.name === 'format'), schema: { type: 'string', enum: ['ndjson'] } }];
-  delete trades.responses[200].content['text/csv'];
+  for (const path of ['/v1/trade_history', '/v1/trade_history/stats']) leaveOut(paths[path].get, TRADE_FILTERS);
   delete paths['/v1/trade_history/{id}'];
   const compared = paths['/v1/skills/{skill_id}/ab'].get;
   leaveOut(compared, TRADE_FILTERS);

@@ -205,10 +205,74 @@ static const struct filler {
       "insert into daybook.episodic_evictions (owner, id, at, policies, parameters, evicted) "
       "values ($1, ($3 || '1')::uuid, '2026-01-02', array['size'], json_build_object('ticker', $2)::jsonb, "
       "2)" },
+    /* Memories and theses of the first deployment. 1: a decision, and its retraction. 2: a note of no
+     * deployment. 5: an open thesis that was reworded. 6: a closed one. */
+    { "memories",
+      "insert into daybook.memories (owner, id, version, known_from, known_until, kind, status, "
+      "status_reason, at, text_id, text, "
+      "symbol, action, side, invalidation, target, horizon, evidence, tags, deployment_id, thesis_id, "
+      "outcome, agent_name, "
+      "model_call_id, embedding_status) "
+      "select $1, ($3 || n)::uuid, v, f::timestamptz, u::timestamptz, k, s, $2 || r, '2026-01-01', ($3 || "
+      "t)::uuid, $2 || ' text of ' || n, "
+      "y, a, case k when 'thesis' then 'long' end, case k when 'thesis' then $2 || ' below' end, case k when "
+      "'thesis' then $2 || "
+      "' target' end, case k when 'thesis' then $2 || ' weeks' end, array['log ' || $2], array['macro', $2], "
+      "($3 || d)::uuid, "
+      "($3 || about)::uuid, case s when 'closed' then jsonb_build_object('metric', $2, 'value', 1) end, "
+      "'trader', 'call-1', e "
+      "from (values "
+      "(1, 1, '2026-01-01', '2026-01-02', 'decision', 'active', null, 'BTC', 'add', 1, '1', '5', "
+      "'embedded'), "
+      "(1, 2, '2026-01-02', 'infinity', 'decision', 'retracted', ' mistake', 'BTC', 'add', 1, '1', '5', "
+      "'none'), "
+      "(2, 1, '2026-01-01', 'infinity', 'note', 'active', null, null, null, 2, null, null, 'pending'), "
+      "(5, 1, '2026-01-01', '2026-01-02', 'thesis', 'open', null, 'BTC', null, 5, '1', null, 'embedded'), "
+      "(5, 2, '2026-01-02', 'infinity', 'thesis', 'open', null, 'BTC', null, 7, '1', null, 'pending'), "
+      "(6, 1, '2026-01-01', '2026-01-02', 'thesis', 'open', null, 'ETH', null, 6, '1', null, 'embedded'), "
+      "(6, 2, '2026-01-02', 'infinity', 'thesis', 'closed', ' reached', 'ETH', null, 6, '1', null, 'none')) "
+      "as x (n, v, f, u, k, s, r, y, a, t, d, about, e)" },
+    { "memory_vectors", "insert into daybook.memory_vectors (owner, text_id, memory_id, model, dim, v384) "
+                        "select $1, ($3 || n)::uuid, ($3 || m)::uuid, 'model-1', 3, "
+                        "('[' || n || ',' || length($2) || ',1' || repeat(',0', 381) || ']')::halfvec "
+                        "from (values (1, 1), (5, 5), (6, 6)) as y (n, m)" },
+    /* One that was unknown for a while and then filled, one without an outcome. */
+    { "orders",
+      "insert into daybook.orders (owner, id, deployment_id, client_order_id, at, symbol, action, side, "
+      "size, reason, thesis_id, "
+      "decision_id, warnings, outcome, outcome_at, outcome_data, unknown_at, unknown_data, agent_name, "
+      "model_call_id) "
+      "select $1, ($3 || n)::uuid, ($3 || 1)::uuid, 'order-' || n, '2026-01-01', 'BTC', 'add', 'long', 0.1, "
+      "$2 || ' reason', ($3 || "
+      "5)::uuid, ($3 || 1)::uuid, '[]', o, t::timestamptz, jsonb_build_object('reason', $2), u::timestamptz, "
+      "jsonb_build_object("
+      "'reason', $2), 'trader', 'call-1' "
+      "from (values (1, 'filled', '2026-01-03', '2026-01-02'), (2, null, null, null)) as x (n, o, t, u)" },
+    /* A search of the episodes, and one of the journal that returned the open thesis. */
     { "memory_retrievals",
-      "insert into daybook.memory_retrievals (owner, id, kind, at, query, filters, candidates, selection) "
-      "values ($1, ($3 || '1')::uuid, 'episodic', '2026-01-02', json_build_object('text', $2)::jsonb, '{}', "
-      "json_build_array(json_build_object('id', $3 || '1'))::jsonb, array[($3 || '1')::uuid])" },
+      "insert into daybook.memory_retrievals (owner, id, kind, at, query, filters, candidates, selection, "
+      "deployment_id, symbol, "
+      "rendered, tokens, agent_name, model_call_id) "
+      "select $1, ($3 || n)::uuid, k, '2026-01-02', json_build_object('text', $2)::jsonb, '{}', "
+      "json_build_array(json_build_object('id', $3 || f))::jsonb, array[($3 || f)::uuid], ($3 || d)::uuid, "
+      "y, $2 || r, 12, 'trader', "
+      "'call-1' "
+      "from (values (1, 'episodic', '1', null, null, null), (2, 'memories', '5', '1', 'BTC', ' rendered')) "
+      "as x (n, k, f, d, y, r)" },
+    /* Two sealed events and an unsealed one of the first deployment, and one of no deployment. */
+    { "memory_events", "insert into daybook.memory_events (owner, id, journal_id, seq, hash, kind, at, "
+                       "symbol, subject_id, agent_name, model_call_id, data) "
+                       "select $1, ($3 || n)::uuid, coalesce(($3 || d)::uuid, daybook.no_uuid()), q, case "
+                       "when q is not null then "
+                       "encode(sha256(convert_to($2 || n, 'UTF8')), 'hex') end, k, '2026-01-01', 'BTC', ($3 "
+                       "|| of)::uuid, 'trader', 'call-1', "
+                       "jsonb_build_object('text', $2) "
+                       "from (values (1, '1', 1, 'memory.created', '1'), (2, '1', 2, 'order.submitted', "
+                       "'1'), (3, '1', null, 'thesis.changed', '5'), "
+                       "(4, null, null, 'memory.created', '2')) as x (n, d, q, k, of)" },
+    { "memory_journals",
+      "insert into daybook.memory_journals (owner, journal_id, seq, hash) "
+      "values ($1, ($3 || 1)::uuid, 2, encode(sha256(convert_to($2 || 2, 'UTF8')), 'hex'))" },
 };
 
 enum { FILLERS = sizeof fillers / sizeof *fillers };

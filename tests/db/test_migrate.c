@@ -156,8 +156,8 @@ START_TEST(a_database_that_lacks_something_is_refused_by_name)
         { "alter table daybook.lessons drop constraint lessons_status_check",
           "constraint lessons.lessons_status_check" },
         { "drop extension pg_trgm", "extension pg_trgm" },
-        { "drop table daybook.episodic_vectors, daybook.memory_retrievals",
-          "table episodic_vectors, table memory_retrievals, column" },
+        { "drop table daybook.episodic_evictions, daybook.episodic_vectors",
+          "table episodic_evictions, table episodic_vectors, column" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         url = database_create(name);

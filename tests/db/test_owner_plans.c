@@ -31,6 +31,11 @@ static struct exception {
     { .statement = "backfill_owner", .table = "situations", .reason = PENDING },
     { .statement = "backfill_count", .table = "episodic_memory", .reason = PENDING },
     { .statement = "backfill_count", .table = "situations", .reason = PENDING },
+    { .statement = "backfill_owner", .table = "memories", .reason = PENDING },
+    { .statement = "backfill_count", .table = "memories", .reason = PENDING },
+    { .statement = "backfill_owner", .table = "lessons", .reason = PENDING },
+    { .statement = "backfill_count", .table = "lessons", .reason = PENDING },
+    { .statement = "unsealed_owner", .table = "memory_events", .reason = PENDING },
     { .statement = "idempotency_store", .table = "idempotency_keys", .reason = EXPIRED },
     { .statement = "idempotency_claim", .table = "idempotency_keys", .reason = EXPIRED },
     { .statement = "lesson_create",
@@ -42,6 +47,12 @@ static struct exception {
     { .statement = "episodic_nearest_1536", .table = "episodic_vectors", .reason = HNSW },
     { .statement = "episodic_nearest_3072", .table = "episodic_vectors", .reason = HNSW },
     { .statement = "episodic_nearest_4000", .table = "episodic_vectors", .reason = HNSW },
+    { .statement = "memory_nearest_384", .table = "memory_vectors", .reason = HNSW },
+    { .statement = "memory_nearest_768", .table = "memory_vectors", .reason = HNSW },
+    { .statement = "memory_nearest_1024", .table = "memory_vectors", .reason = HNSW },
+    { .statement = "memory_nearest_1536", .table = "memory_vectors", .reason = HNSW },
+    { .statement = "memory_nearest_3072", .table = "memory_vectors", .reason = HNSW },
+    { .statement = "memory_nearest_4000", .table = "memory_vectors", .reason = HNSW },
 };
 
 enum { EXCEPTIONS = sizeof exceptions / sizeof *exceptions };

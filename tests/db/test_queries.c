@@ -204,6 +204,27 @@ START_TEST(a_slow_statement_needs_a_route_that_waits)
 }
 END_TEST
 
+START_TEST(an_export_needs_the_fields_of_its_route_and_pages)
+{
+    TRIED(list, LESSON_HISTORY, page_fields);
+    TRIED(get, LESSON_GET, get_fields, .missing = "lesson {id}");
+    ck_assert_ptr_null(query_check(&list, described, &arena));
+    ck_assert_ptr_null(query_check(&get, described, &arena));
+    struct route r = { GET,
+                       "/v1/x/export",
+                       handle,
+                       .exports = &list,
+                       INPUT(page_fields, struct in),
+                       .role = ROLE_READER,
+                       .waits = true };
+    ck_assert_ptr_null(query_check_route(&r, &arena));
+    r.fields = get_fields;
+    route_refused(&r, "list (handlers/wrong.c:7) has a different field table");
+    r.exports = &get;
+    route_refused(&r, "get (handlers/wrong.c:7) has no pages");
+}
+END_TEST
+
 START_TEST(a_route_has_one_handler_that_may_run_queries)
 {
     TRIED(get, LESSON_GET, get_fields);
@@ -243,6 +264,7 @@ int main(void)
         &a_route_of_one_object_needs_the_text_of_its_404,
         &a_route_of_a_list_needs_a_cursor_or_a_renderer,
         &a_slow_statement_needs_a_route_that_waits,
+        &an_export_needs_the_fields_of_its_route_and_pages,
         &a_route_has_one_handler_that_may_run_queries,
         &a_statement_without_a_query_is_rejected,
     };

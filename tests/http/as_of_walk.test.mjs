@@ -3,11 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openapi, operations } from '../lib/contract.mjs';
+import { openThesis, order, remember } from '../lib/journal.mjs';
+import { addRows } from '../lib/exports.mjs';
 import { deploy, position, postTick, putVersion } from '../lib/ledger.mjs';
 import { create, day, OUTCOME } from '../lib/lessons.mjs';
+import { until } from '../lib/processes.mjs';
 import { commit, newResearch, prepare } from '../lib/research.mjs';
 import { suite } from '../lib/suite.mjs';
-import { addNote } from '../lib/ticks.mjs';
+import { addNote, randomOf } from '../lib/ticks.mjs';
 
 const s = suite();
 const w = {}; // ids of the rows created in the past
@@ -15,6 +18,9 @@ const w = {}; // ids of the rows created in the past
 const LATE = day(90);
 /** The instants to read at: before, at and after a past event, and at the end of the past. */
 const INSTANTS = [day(5), day(10), day(15, '00:00:00.000001'), day(20)];
+/** More of them, for the journal. */
+const random = randomOf(50);
+const RANDOM_INSTANTS = Array.from({ length: 50 }, () => new Date(Date.parse(day(3)) + Math.floor(random() * 18 * 86_400_000)).toISOString());
 
 // ---- the reads to check ----
 
@@ -34,6 +40,7 @@ const TIMELESS = {
   'POST /v1/materialize': 'computes from its body only',
   'POST /v1/regime': 'computes from its body only',
   'GET /v1/embeddings': 'describes the service as it is now',
+  'GET /v1/memory_events/verify': 'checks the stored rows as they are now, in the order in which they were written',
   'POST /v1/embeddings/rebuild': 'writes vectors, which can be rebuilt from the entries at any time',
 };
 
@@ -49,19 +56,31 @@ const ASKS = {
   'GET /v1/lessons/{id}': () => w.lessons.map((id) => ({ id })),
   'GET /v1/lessons/{id}/history': () => w.lessons.map((id) => ({ id })),
   'GET /v1/lessons/block': () => ['', '?tags=all', '?max_tokens=60', '?status=validated'],
-  'GET /v1/lessons/export': () => ['?format=md', '?format=jsonl'],
+  'GET /v1/lessons/export': () => ['?format=md', '?format=jsonl', '?format=csv', '?format=parquet'],
   'GET /v1/lessons/curation': () => ['', '?stale_days=1'],
   'GET /v1/deployments/{id}/risk_state': () => w.deployments.map((id) => ({ id })),
-  'GET /v1/deployments/{id}/context': () => w.deployments.flatMap((id) => ['', '?k=1', '?max_tokens=80', '?recall=a%20long%20position'].map((query) => ({ id, query }))),
+  'GET /v1/deployments/{id}/context': () => w.deployments.flatMap((id) => ['', '?k=1', '?max_tokens=80', '?recall=a%20long%20position', '?journal=true'].map((query) => ({ id, query }))),
   'POST /v1/deployments/{id}/recall': () =>
     w.deployments.flatMap((id) => ['deployment', 'skill'].map((scope) => ({ id, body: { text: 'a long position', scope, min_similarity: 0, k: 50 } }))),
   'GET /v1/decision_snapshots': () => ['', '?engine_kind=rejected', `?deployment_id=${w.deployments[0]}`],
   'GET /v1/decision_snapshots/{id}': () => w.snapshots.map((id) => ({ id })),
-  'GET /v1/decision_snapshots/{id}/context': () => w.snapshots.map((id) => ({ id })),
+  'GET /v1/decision_snapshots/{id}/context': () => w.snapshots.flatMap((id) => [{ id }, { id, query: '?journal=true' }]),
   'GET /v1/reflections': () => ['', '?outcome=skipped', `?deployment_id=${w.deployments[0]}`],
   'GET /v1/deployments/{id}/lessons_segment': () => w.deployments.flatMap((id) => ['', '?suppress=sizing'].map((query) => ({ id, query }))),
   'GET /v1/reflection_notes': () => ['', '?diff=true', '?status=active', '?status=superseded', '?scope=skill', `?deployment_id=${w.deployments[0]}`, `?skill_id=${w.skill}&version=v1`],
   'GET /v1/reflection_notes/{id}': () => w.notes.map((id) => ({ id })),
+  'GET /v1/memory_events': () => ['?journal=owner', '?limit=200', '?kind=lesson.proposed', `?subject_id=${w.lessons[0]}`, '?after_seq=2', ...w.deployments.map((id) => `?deployment_id=${id}`)],
+  'GET /v1/memory_retrievals': () => ['', '?kind=episodic', '?symbol=BTC', `?memory_id=${w.theses[0]}`, ...w.deployments.map((id) => `?deployment_id=${id}`)],
+  'GET /v1/memory_retrievals/{id}': () => w.retrievals.map((id) => ({ id })),
+  'POST /v1/memories/search': () => [
+    ...['', 'miners and a later text', 'odds of a later day'].map((text) => ({ body: { text: text || undefined, k: 50, max_tokens: 4000 } })),
+    { body: { text: 'spot demand', kind: ['thesis'], status: ['open', 'closed'], symbol: 'BTC', k: 50 } },
+    { body: { tags: ['all', 'later'], k: 50 } },
+    { body: { kind: ['lesson'], status: ['proposed', 'validated', 'retired', 'superseded'], k: 50 } },
+    ...w.deployments.map((deployment_id) => ({ body: { text: 'funding flipped', deployment_id, k: 50 } })),
+  ],
+  'GET /v1/memory_state': () => ['', ...w.deployments.map((id) => `?deployment_id=${id}`)],
+  'GET /v1/trade_history/{id}/story': () => w.trades.map((id) => ({ id })),
   'GET /v1/skills': () => [''],
   'GET /v1/skills/{skill_id}/versions': () => [{ skill_id: w.skill }],
   'GET /v1/skills/{skill_id}/versions/{version}': () => [{ skill_id: w.skill, version: 'v1' }],
@@ -71,7 +90,23 @@ const ASKS = {
   'GET /v1/trade_history': () => ['', '?status=open', '?status=closed', '?symbol=BTC', '?side=long'],
   'GET /v1/trade_history/{id}': () => w.trades.map((id) => ({ id })),
   'GET /v1/trade_history/stats': () => ['', '?group_by=symbol', '?group_by=month', '?group_by=lessons'],
-  'GET /v1/trade_history/export': () => ['?format=csv', '?format=ndjson'],
+  'GET /v1/memories': () => ['', '?status=any', '?status=retracted', '?kind=risk_note', '?symbol=BTC', '?tags=all', `?deployment_id=${w.deployments[0]}`],
+  'GET /v1/memories/{id}': () => w.memories.map((id) => ({ id })),
+  'GET /v1/memories/{id}/history': () => w.memories.map((id) => ({ id })),
+  'GET /v1/theses': () => ['', '?status=open', '?status=closed', '?symbol=BTC', `?deployment_id=${w.deployments[0]}`],
+  'GET /v1/theses/{id}': () => w.theses.map((id) => ({ id })),
+  'GET /v1/theses/{id}/history': () => w.theses.map((id) => ({ id })),
+  'GET /v1/orders': () => ['', '?outcome=unknown', '?outcome=none', '?outcome=filled', '?symbol=BTC', `?deployment_id=${w.deployments[0]}`],
+  'GET /v1/orders/{id}': () => w.orders.map((id) => ({ id })),
+  'GET /v1/trade_history/export': () => ['?format=csv', '?format=ndjson', '?format=parquet'],
+  'GET /v1/episodic/export': () => ['?format=ndjson', '?format=parquet'],
+  'GET /v1/decision_snapshots/export': () => ['?format=ndjson', '?format=parquet'],
+  'GET /v1/reflection_notes/export': () => ['?format=ndjson', '?format=parquet'],
+  'GET /v1/memories/export': () => ['?format=ndjson', '?format=parquet'],
+  'GET /v1/theses/export': () => ['?format=ndjson', '?format=parquet'],
+  'GET /v1/orders/export': () => ['?format=ndjson', '?format=parquet'],
+  'GET /v1/memory_retrievals/export': () => ['?format=ndjson', '?format=parquet'],
+  'GET /v1/memory_events/export': () => ['?format=ndjson', '?format=parquet'],
   'GET /v1/episodic': () => ['', '?ticker=ACME', '?task_type=tone', '?archived=true', '?min_confidence=0.7', '?source=external', '?limit=2'],
   'GET /v1/episodic/{id}': () => w.entries.map((id) => ({ id })),
   'GET /v1/research/savings': () => ['', '?task_type=tone', `?since=${day(8)}`],
@@ -93,6 +128,7 @@ const ASKS = {
 /** Reads of immutable rows. */
 const UNCHANGING = {
   'GET /v1/decision_snapshots/{id}': 'a tick that is stored stays as it is',
+  'GET /v1/memory_retrievals/{id}': 'a search on record stays as it is',
   'GET /v1/decision_snapshots/{id}/context': 'the context of a tick can be made again, byte for byte',
   'GET /v1/skills/{skill_id}/versions/{version}': 'a version that is deployed does not change',
   'GET /v1/deployments/{id}': 'a deployment does not change',
@@ -109,20 +145,43 @@ async function ask({ method, path }, { query = '', body, ...names }, as_of) {
   return answer;
 }
 
-/** The text to compare. A problem document names its request, so every 404 counts as the same. */
-const textOf = (answer) => (answer.status === 404 ? '404' : answer.text);
+/** The text to compare. A problem document names its request, so every 404 counts as the same; each search has an id of its own. */
+const textOf = (answer) => (answer.status === 404 ? '404' : answer.text.replace(/^\{"retrieval_id":"[^"]+",/, '{'));
 
-/** Every response at that instant, keyed by "METHOD path what". */
-async function askAll(as_of) {
-  const answers = new Map();
-  for (const o of operations.filter((operation) => ASKS[nameOf(operation)]))
+/** A search leaves a record at its instant, which other reads of that instant show. */
+const isSearch = (o) => nameOf(o) === 'POST /v1/memories/search';
+/** The reads of the journal that are fast enough for many instants. */
+const isOfJournal = ({ path }) => /^\/v1\/(memor|theses|orders|trade_history\/\{id\}\/story)/.test(path) && !path.endsWith('/export');
+
+/** Adds every response of these operations at that instant, keyed by "METHOD path what". */
+async function askOf(asked, answers, as_of) {
+  for (const o of asked)
     for (const what of ASKS[nameOf(o)]()) {
-      const asked = typeof what === 'string' ? { query: what } : what;
-      answers.set(`${nameOf(o)} ${JSON.stringify(what)}`, textOf(await ask(o, asked, as_of)));
+      const request = typeof what === 'string' ? { query: what } : what;
+      answers.set(`${nameOf(o)} ${JSON.stringify(what)}`, textOf(await ask(o, request, as_of)));
     }
-  answers.set('POST /v1/episodic/evict dry run', (await s.api.post('/v1/episodic/evict', { ...DRY_RUN, at: as_of }, { status: 200 })).text);
+}
+
+/** Every response at each instant: {instant: {what: text}}. `searchesFirst`: then the other reads show
+ * the records of these searches; otherwise those of earlier ones only. */
+async function askAll(searchesFirst) {
+  const all = operations.filter((operation) => ASKS[nameOf(operation)]);
+  const answers = new Map([...INSTANTS, LATE, ...RANDOM_INSTANTS].map((instant) => [instant, new Map()]));
+  const search = async () => {
+    for (const [instant, found] of answers) await askOf(all.filter(isSearch), found, instant);
+  };
+  if (searchesFirst) await search();
+  for (const [instant, found] of answers) {
+    const few = RANDOM_INSTANTS.includes(instant);
+    await askOf(all.filter((o) => !isSearch(o) && (!few || isOfJournal(o))), found, instant);
+    if (!few) found.set('POST /v1/episodic/evict dry run', (await s.api.post('/v1/episodic/evict', { ...DRY_RUN, at: instant }, { status: 200 })).text);
+  }
+  if (!searchesFirst) await search();
   return answers;
 }
+
+/** A search shows which memories have a vector. */
+const allEmbedded = () => until(async () => (await s.query("SELECT FROM daybook.memory_texts WHERE embedding_status = 'pending'")).length === 0, 'every text has a vector');
 
 // ---- the past and the future ----
 
@@ -192,6 +251,51 @@ async function makeEntries() {
   w.lessons.push(...(await s.api.get('/v1/lessons?tags=regime-shift', { status: 200 })).json.items.map(({ id }) => id));
 }
 
+const changeThesis = (id, body) => s.api('PATCH', `/v1/theses/${id}`, { body, status: 200 });
+const closeThesis = (id, body) => s.api.post(`/v1/theses/${id}/close`, { reason: 'done', ...body }, { status: 200 });
+const retract = (id, at) => s.api.post(`/v1/memories/${id}/retract`, { reason: 'wrong', at }, { status: 200 });
+const report = (id, outcome, at) => s.api.post(`/v1/orders/${id}/outcome`, { outcome, at }, { status: 200 });
+
+const searchMemories = async (body) => (await s.api.post('/v1/memories/search', body, { status: 200 })).json;
+
+async function makeJournal() {
+  [w.memories, w.theses, w.orders, w.retrievals] = [[], [], [], []];
+  for (const deployment_id of w.deployments) {
+    const of = { deployment_id, symbol: 'BTC' };
+    const [kept, closed] = [await openThesis(s.api, { ...of, at: day(4) }), await openThesis(s.api, { ...of, parallel: true, at: day(5) })];
+    await changeThesis(kept.id, { target: 'higher', at: day(10) });
+    await closeThesis(closed.id, { at: day(15) });
+    w.theses.push(kept.id, closed.id);
+    const notes = [
+      await remember(s.api, { ...of, thesis_id: kept.id, tags: ['all'], at: day(5) }),
+      await remember(s.api, { ...of, kind: 'risk_note', at: day(9) }),
+      await remember(s.api, { ...of, kind: 'decision', action: 'buy', at: day(10) }),
+    ];
+    await retract(notes[1].id, day(15));
+    w.memories.push(...notes.map(({ id }) => id));
+    const orders = [await order(s.api, { ...of, at: day(4) }), await order(s.api, { ...of, at: day(10) }), await order(s.api, { ...of, at: day(11) })];
+    await report(orders[0].id, 'filled', day(6));
+    await report(orders[1].id, 'unknown', day(11));
+    w.orders.push(...orders.map(({ id }) => id));
+    for (const n of [10, 16]) w.retrievals.push((await searchMemories({ text: 'spot demand', ...of, as_of: day(n) })).retrieval_id);
+  }
+}
+
+async function addFutureJournal() {
+  for (const [i, deployment_id] of w.deployments.entries()) {
+    const of = { deployment_id, symbol: 'BTC' };
+    await changeThesis(w.theses[2 * i], { text: 'a later text', tags: ['later'], at: day(30) });
+    await closeThesis(w.theses[2 * i], { at: day(31) });
+    await openThesis(s.api, { ...of, at: day(32) });
+    await retract(w.memories[3 * i], day(30));
+    await remember(s.api, { ...of, kind: 'risk_note', tags: ['all'], at: day(30) });
+    await report(w.orders[3 * i + 1], 'filled', day(30));
+    await report(w.orders[3 * i + 2], 'unknown', day(30));
+    await order(s.api, { ...of, at: day(30) });
+    await searchMemories({ text: 'spot demand', ...of, as_of: day(30) });
+  }
+}
+
 async function addFutureLessons() {
   const [validated, , , fourth, fifth, sixth, seventh] = w.lessons;
   await change(validated, 'retire', { reason: 'later', at: day(30) });
@@ -232,8 +336,13 @@ async function addFutureEntries() {
 }
 
 async function addFutureSearches() {
-  const search = operations.find((o) => nameOf(o) === 'POST /v1/episodic/search');
-  if (search) await ask(search, { body: { text: 'Does the tone of guidance hold?', record: true } }, day(44));
+  await s.api.post('/v1/episodic/search', { text: 'Does the tone of guidance hold?', record: true, as_of: day(44) }, { status: 200 });
+  await searchMemories({ text: 'spot demand', as_of: day(44) });
+}
+
+/** Rows of the journal. */
+async function addJournal(at) {
+  for (const name of ['memories', 'theses', 'orders', 'memory_events', 'memory_retrievals']) await addRows(s.query, { id: w.deployments[0] }, name, 3, at);
 }
 
 // ---- the tests ----
@@ -253,21 +362,26 @@ test('newer rows of every kind change no response about the past', async () => {
   await makeLessons();
   await makeLedger();
   await makeReflections(day(16));
+  await makeJournal();
   await makeEntries();
-  const past = new Map();
-  for (const instant of INSTANTS) past.set(instant, await askAll(instant));
-  const late = await askAll(LATE);
+  await addJournal(day(10));
+  await allEmbedded();
+  const past = await askAll(true);
   await addFutureLessons();
   await addFutureLedger();
+  await addFutureJournal();
   await makeReflections(day(35));
   await addFutureEntries();
   await addFutureSearches();
-  for (const instant of INSTANTS)
-    for (const [what, text] of await askAll(instant)) assert.equal(text, past.get(instant).get(what), `${what} at ${instant}`);
+  await addJournal(day(44));
+  await allEmbedded();
+  const now = await askAll(false);
+  for (const instant of [...INSTANTS, ...RANDOM_INSTANTS])
+    for (const [what, text] of now.get(instant)) assert.equal(text, past.get(instant).get(what), `${what} at ${instant}`);
 
   // Proof that the newer rows are visible at all: read at LATE, every operation now responds differently.
   const changed = new Set();
-  for (const [what, text] of await askAll(LATE)) if (text !== late.get(what)) changed.add(what.split(' ').slice(0, 2).join(' '));
+  for (const [what, text] of now.get(LATE)) if (text !== past.get(LATE).get(what)) changed.add(what.split(' ').slice(0, 2).join(' '));
   const walked = operations.map(nameOf).filter((name) => ASKS[name]);
   assert.deepEqual(walked.filter((name) => !changed.has(name) && !UNCHANGING[name]), []);
 });

@@ -80,7 +80,7 @@ test('md shows every lesson with its evidence and state', async () => {
 
 test('an unknown format is rejected', async () => {
   assert.deepEqual(faults(await s.api.get('/v1/lessons/export', { status: 422 })), ['format: required']);
-  assert.deepEqual(faults(await s.api.get('/v1/lessons/export?format=csv&limit=5', { status: 422 })), [
+  assert.deepEqual(faults(await s.api.get('/v1/lessons/export?format=xlsx&limit=5', { status: 422 })), [
     'format: not_a_choice',
     'limit: unknown_field',
   ]);

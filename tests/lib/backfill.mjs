@@ -4,9 +4,9 @@ import { until } from './processes.mjs';
 /** The state of the owner's embeddings. */
 export const embeddings = async (api) => (await api.get('/v1/embeddings', { status: 200 })).json;
 
-/** Waits until no entry and no situation of the owner is pending. */
+/** Waits until no entry, memory or situation of the owner is pending. */
 export const allEmbedded = (api) =>
   until(async () => {
-    const { pending, situations } = await embeddings(api);
-    return pending + situations.pending === 0;
+    const { pending, situations, memories } = await embeddings(api);
+    return pending + situations.pending + memories.pending === 0;
   }, 'nothing is pending');

@@ -27,6 +27,52 @@ function withStandardResponses(own, standard) {
   return Object.fromEntries(entries.map(([status, { description, headers, ...rest }]) => [status, { description, headers, ...rest }]));
 }
 
+/** What an export takes from its list: parameters, the schema of an item, and an example of a line. */
+function listed(list, components) {
+  const page = list.responses[200].content['application/json'];
+  const [first] = Object.values(page.examples).flatMap(({ value }) => value.items);
+  return {
+    parameters: list.parameters,
+    items: components.schemas[page.schema.$ref.split('/').at(-1)].properties.items.items,
+    examples: { ndjson: { summary: 'format=ndjson', value: `${JSON.stringify(first)}\n` } },
+  };
+}
+
+/**
+ * The export of a list, completed from the list that its x-list names: the parameters without those of pages, the items as lines, and the
+ * standard's response. What the export defines itself takes precedence; x-without names parameters of the list that it does not take.
+ */
+function exported({ 'x-list': path, 'x-without': without = [], parameters = [], responses, ...own }, paths, components, standard) {
+  const list = paths[path] ? listed(paths[path].get, components) : { parameters: [] };
+  const named = (parameter) => (parameter.$ref ? components.parameters[parameter.$ref.split('/').at(-1)] : parameter).name;
+  const left = new Set(['limit', 'cursor', ...without, ...parameters.map(named)]);
+  const { description, content } = standard.exported;
+  const { 'application/x-ndjson': lines, ...others } = content;
+  return {
+    ...own,
+    description: `${own.description.trimEnd()}\n\n${standard.about}`,
+    parameters: [
+      ...(parameters.some((p) => named(p) === 'format') ? [] : [{ $ref: '#/components/parameters/ExportFormat' }]),
+      ...parameters,
+      ...list.parameters.filter((p) => !left.has(named(p))),
+    ],
+    responses: {
+      200: {
+        description,
+        content: {
+          'application/x-ndjson': {
+            ...lines,
+            'x-item-schema': list.items,
+            examples: list.examples,
+          },
+          ...others,
+          ...responses?.[200].content,
+        },
+      },
+    },
+  };
+}
+
 /** An operation expanded with the parameters and responses of its x-standard, and with its role in the description. */
 function expanded(where, { 'x-standard': name, 'x-role': role, ...own }, standards) {
   const standard = standards[name];
@@ -54,6 +100,8 @@ export function bundle() {
   const components = {};
   for (const file of files)
     for (const [kind, named] of Object.entries(file.components ?? {})) components[kind] = add(components[kind] ?? {}, named, kind);
+  for (const item of Object.values(paths))
+    if (item.get?.['x-list']) item.get = exported(item.get, paths, components, standards[item.get['x-standard']]);
   for (const [path, item] of Object.entries(paths))
     for (const [method, operation] of Object.entries(item)) item[method] = expanded(`${method} ${path}`, operation, standards);
   return { ...root, info: { ...root.info, version: projectVersion() }, paths, components };

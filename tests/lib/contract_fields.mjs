@@ -54,6 +54,7 @@ export const BEYOND_TABLES = [
   [/PUT .*versions/, / memory\.recent_trades_k$/, { default: 10 }],
   [/PUT .*versions/, /\.reflection\.cadence$/, { default: 'off' }],
   [/PUT .*versions/, /\.reflection\.every_n_trades$/, { default: 10 }],
+  [/PATCH .*theses/, / text$/, { null: false }], // null would clear it
 ];
 
 /** Members of a map that the contract lists by name, because they have a special meaning. */

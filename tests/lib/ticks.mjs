@@ -117,7 +117,7 @@ export async function countRows(query) {
   return row;
 }
 
-const WALL_CLOCK = ['owner', 'skill_id', 'created_at', 'updated_at'];
+const WALL_CLOCK = ['owner', 'skill_id', 'created_at', 'updated_at', 'last_tick_n'];
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /** The rows of a table, with numbers as the database prints them. */

@@ -1,0 +1,187 @@
+// The story of a trade: why it was made and what came of it, in the order of time, at any instant.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { journalRows } from '../lib/journal_rows.mjs';
+import { deploy, position, postTick } from '../lib/ledger.mjs';
+import { at } from '../lib/ledger_rows.mjs';
+import { UNKNOWN_ID } from '../lib/lessons.mjs';
+import { suite } from '../lib/suite.mjs';
+
+const s = suite();
+const journal = journalRows((...q) => s.query(...q));
+const story = async (id, query = '') => (await s.api.get(`/v1/trade_history/${id}/story${query}`, { status: 200 })).json;
+const propose = (reason) => ({ proposed_action: { kind: 'propose_order', symbol: 'BTC', reason }, engine: { kind: 'executed' } });
+
+/** A deployment whose first trade of BTC is from minute 10 to minute 60, by real ticks. */
+async function traded(before = async () => {}) {
+  const d = await deploy(s.api, { mode: 'sim', at: at(-60) });
+  await journal.note(d.id, { at: at(-30), hash: '00000000000000aa', text: '### Sizing\n- Stay small' });
+  await before(d.id);
+  const entry = await postTick(s.api, d.id, at(10), { positions: [position('BTC', 100)], ...propose('breakout') });
+  const trade = entry.open[0].trade_id;
+  return { d: d.id, trade, entry: entry.snapshot_id, tick: (minute, changes) => postTick(s.api, d.id, at(minute), changes) };
+}
+const exit = (t, minute = 60) => t.tick(minute, { marks: { BTC: 120 }, proposed_action: { kind: 'close_position', symbol: 'BTC', reason: 'target' }, engine: { kind: 'executed' } });
+
+/** A trade with everything; returns the ids. */
+async function whole() {
+  const w = {};
+  const t = await traded(async (d) => {
+    w.search = await journal.retrieval(d, { at: at(1), symbol: 'BTC', text: 'BTC thesis' });
+    await journal.retrieval(d, { at: at(1), symbol: 'ETH', text: 'another symbol' });
+    w.thesis = await journal.thesis({ deployment_id: d, symbol: 'BTC', at: at(2), side: 'long', text: 'Breakout holds', evidence: ['volume 3x'] });
+    w.proposal = await journal.memory({ kind: 'proposal', deployment_id: d, symbol: 'BTC', at: at(3), text: 'Buy a retest' });
+    w.risk = await journal.memory({ kind: 'risk_note', deployment_id: d, symbol: 'BTC', at: at(4), text: 'Funding is high' });
+    w.decision = await journal.memory({ kind: 'decision', deployment_id: d, symbol: 'BTC', at: at(5), text: 'Buy the break', evidence: ['volume 3x', 'range of 12 days'], thesis_id: w.thesis });
+    w.order = await journal.order(d, { at: at(6), reason: 'break', thesis_id: w.thesis, size: '1.50', outcome: 'filled', outcome_at: at(11), outcome_data: { price: 100.5 } });
+  });
+  Object.assign(w, t);
+  await journal.change(w.thesis, at(20), { text: 'Breakout holds, retest done' });
+  w.found = await journal.retrieval(w.d, { at: at(25), selection: [w.thesis], text: 'anything open' });
+  w.observation = await journal.event(w.d, { kind: 'thesis.outcome_observed', at: at(30), subject_id: w.thesis, data: { trade_id: w.trade, quantity: 1.5 } });
+  w.add = await journal.order(w.d, { at: at(40), action: 'reduce', warnings: [{ code: 'thesis_not_retrieved', thesis_id: w.thesis }] });
+  w.warning = await journal.event(w.d, { kind: 'thesis.not_retrieved', at: at(40), subject_id: w.thesis, data: { order_id: w.add } });
+  w.exit = (await exit(t)).snapshot_id;
+  w.validated = await journal.lesson({ at: at(-50), validated: at(61), takeaway: 'Breakouts need volume' });
+  await journal.close(w.thesis, at(61), { reason: 'target reached', outcome: { pnl_usd: 20 }, validates: [w.validated] });
+  w.lesson = await journal.lesson({ at: at(70), takeaway: 'Wait for the retest', evidence: [`trade ${w.trade}`] });
+  w.other = await journal.lesson({ at: at(70), takeaway: 'Of another trade', evidence: [`trade ${UNKNOWN_ID}`] });
+  w.later = await journal.memory({ kind: 'note', at: at(80), thesis_id: w.thesis, text: 'Looking back' });
+  w.note = await journal.note(w.d, { at: at(90), from: at(0), to: at(80), hash: '00000000000000bb' });
+  await journal.note(w.d, { at: at(100), from: at(0), to: at(95), hash: '00000000000000cc' });
+  return w;
+}
+
+test('everything about the trade is told in the order of time, with its id', async () => {
+  const w = await whole();
+  const got = await story(w.trade);
+  assert.deepEqual(got.entries.map((e) => [e.kind, e.id]), [
+    ['retrieval', w.search],
+    ['thesis.opened', w.thesis],
+    ['proposal', w.proposal],
+    ['risk_note', w.risk],
+    ['decision', w.decision],
+    ['order', w.order],
+    ['lessons', got.entries[6].id],
+    ['context', w.entry],
+    ['entry', w.entry],
+    ['observation', got.entries[9].id],
+    ['order.outcome', w.order],
+    ['thesis.changed', w.thesis],
+    ['retrieval', w.found],
+    ['observation', w.observation],
+    ['order', w.add],
+    ['warning', w.warning],
+    ['action', w.exit],
+    ['exit', w.exit],
+    ['thesis.closed', w.thesis],
+    ['lesson', w.validated],
+    ['lesson', w.lesson],
+    ['note', w.later],
+    ['reflection_note', w.note],
+  ]);
+  assert.equal(got.trade.id, w.trade);
+  assert.deepEqual(got.window, { since: null, until: at(60) });
+  assert.ok(Object.values(got.omitted).every((count) => count === 0));
+  assert.equal(got.entries[6].data.lessons_hash, '00000000000000aa');
+  assert.match(got.entries[6].text, /Stay small/);
+  assert.equal(got.entries[5].data.size, 1.5);
+  assert.equal(got.entries[9].data.mark_price, 100);
+  assert.equal(got.entries[13].data.quantity, 1.5);
+  assert.equal(got.entries[14].data.warnings[0].code, 'thesis_not_retrieved');
+  assert.deepEqual([got.entries[16].data.action, got.entries[16].text, got.entries[16].link], ['close', 'target', `/v1/decision_snapshots/${w.exit}`]);
+  assert.equal(got.entries[18].data.outcome.pnl_usd, 20);
+});
+
+test('the summary answers why, on what evidence, with which thesis, and what was learned', async () => {
+  const w = await whole();
+  const { summary } = await story(w.trade);
+  assert.deepEqual(summary, {
+    why: { source: 'decision', id: w.decision, text: 'Buy the break' },
+    evidence: ['volume 3x', 'range of 12 days'],
+    open_thesis: { source: 'thesis.opened', id: w.thesis, text: 'Breakout holds' },
+    outcome: { source: 'thesis.closed', id: w.thesis, text: 'target reached {"pnl_usd": 20}' },
+    learned: [
+      { source: 'lesson', id: w.validated, text: 'Breakouts need volume' },
+      { source: 'lesson', id: w.lesson, text: 'Wait for the retest' },
+      { source: 'reflection_note', id: w.note, text: '### Sizing\n- Wait' },
+    ],
+    searched_first: true,
+    warnings: 1,
+  });
+  const text = (await s.api.get(`/v1/trade_history/${w.trade}/story`, { headers: { accept: 'text/markdown' }, status: 200 })).text;
+  assert.match(text, /^# BTC long, /);
+  assert.match(text, /- Searched first: yes\n/);
+  assert.ok(text.includes(`decision ${w.decision} "Buy the break"`));
+});
+
+test('the context of the entry is named by the hash of the text that its link returns', async () => {
+  const w = await whole();
+  const context = (await story(w.trade)).entries.find((e) => e.kind === 'context');
+  const text = (await s.api.get(context.link, { headers: { accept: 'text/markdown' }, status: 200 })).text;
+  assert.equal(createHash('sha256').update(text).digest('hex'), context.data.sha256);
+  assert.ok(text.includes('Stay small'));
+});
+
+test('without a journal it says what is not known', async () => {
+  const t = await traded();
+  await exit(t);
+  const { summary, entries } = await story(t.trade);
+  assert.deepEqual(summary, { why: { source: 'entry_reason', id: null, text: 'breakout' }, evidence: [], open_thesis: null, outcome: null, learned: [], searched_first: null, warnings: 0 });
+  assert.deepEqual(entries.map((e) => e.kind), ['lessons', 'context', 'entry', 'action', 'exit']);
+  const silent = await traded((d) => journal.memory({ kind: 'decision', deployment_id: d, symbol: 'BTC', at: at(5), text: 'On a whim' }));
+  assert.equal((await story(silent.trade)).summary.searched_first, false);
+});
+
+test('an instant shows nothing later', async () => {
+  const w = await whole();
+  await s.api.get(`/v1/trade_history/${w.trade}/story?as_of=${at(9)}`, { status: 404 });
+  for (const minute of [10, 11, 20, 30, 45, 60, 61, 70, 85, 95]) {
+    const got = await story(w.trade, `?as_of=${at(minute)}`);
+    assert.ok(got.entries.every((e) => e.at <= at(minute)), `at ${minute}`);
+    assert.equal(got.trade.status, minute < 60 ? 'open' : 'closed');
+    assert.equal(got.trade.net_pnl_usd === null, minute < 60);
+    assert.equal(got.summary.outcome === null, minute < 61);
+    assert.equal(got.entries.some((e) => e.kind === 'order.outcome'), minute >= 11);
+    assert.equal(got.summary.learned.length, minute < 61 ? 0 : minute < 70 ? 1 : minute < 90 ? 2 : 3);
+  }
+  const early = await story(w.trade, `?as_of=${at(45)}`);
+  assert.ok(!JSON.stringify(early).includes('target reached'));
+});
+
+test('the window begins with the exit before it, and other symbols, deployments and owners are not told', async () => {
+  const t = await traded();
+  await exit(t);
+  await journal.memory({ kind: 'decision', deployment_id: t.d, symbol: 'BTC', at: at(65), text: 'Second idea' });
+  await journal.memory({ kind: 'decision', deployment_id: t.d, symbol: 'ETH', at: at(65), text: 'Other symbol' });
+  const other = await deploy(s.api, { mode: 'sim', at: at(-60) });
+  await journal.memory({ kind: 'decision', deployment_id: other.id, symbol: 'BTC', at: at(65), text: 'Other deployment' });
+  await journal.memory({ kind: 'decision', symbol: 'BTC', at: at(65), text: 'No deployment' });
+  const second = (await t.tick(70, { positions: [position('BTC', 110)], ...propose('again') })).open[0].trade_id;
+  const got = await story(second);
+  assert.deepEqual(got.window, { since: at(60), until: null });
+  assert.deepEqual(got.entries.filter((e) => e.kind === 'decision').map((e) => e.text), ['Second idea']);
+  assert.ok(!JSON.stringify(await story(t.trade)).includes('Second idea'));
+});
+
+test('more than 200 entries of a kind are counted, the newest are shown', async () => {
+  const t = await traded();
+  await s.query(
+    `insert into daybook.memory_retrievals (owner, id, kind, at, query, filters, candidates, selection, deployment_id, symbol)
+     select 'local', gen_random_uuid(), 'memories', $2::timestamptz + n * interval '1 second', json_build_object('text', 'search ' || n)::jsonb, '{}', '[]', '{}', $1, 'BTC' from generate_series(1, 250) n`,
+    [t.d, at(11)],
+  );
+  const got = await story(t.trade);
+  const texts = got.entries.filter((e) => e.kind === 'retrieval').map((e) => e.text);
+  assert.equal(texts.length, 200);
+  assert.equal(texts.at(-1), 'search 250');
+  assert.equal(got.omitted.retrievals, 50);
+  const text = (await s.api.get(`/v1/trade_history/${t.trade}/story`, { headers: { accept: 'text/markdown' }, status: 200 })).text;
+  assert.match(text, /\(50 older retrievals are not shown\)/);
+});
+
+test('an unknown trade is 404 and named', async () => {
+  const { json } = await s.api.get(`/v1/trade_history/${UNKNOWN_ID}/story`, { status: 404 });
+  assert.match(json.detail, new RegExp(`there is no trade ${UNKNOWN_ID}`));
+});
