@@ -18,7 +18,7 @@ test('--list shows every statement with its lane, shape and parameters', async (
     assert.match(lane, /^(read|write|slow)$/);
     assert.match(shape, /^(one|list|none)$/);
     // What finds out who the owner is cannot take it.
-    const unowned = { key_refresh: 'seconds, after, page', key_find: 'token_hash' }[name];
+    const unowned = { key_refresh: 'seconds, after, page', key_find: 'token_hash', unsealed_owner: 'after' }[name];
     if (unowned) assert.equal(params, unowned);
     else if (!['backfill_owner', 'backfill_count'].includes(name)) assert.match(params, /^(-|owner(, \w+)*)$/); // those two find the owners
     assert.deepEqual(more, []);
