@@ -19,6 +19,18 @@ const TRADE_FILTERS = ['TradeDeployment', 'TradeSkill', 'TradeVersion', 'TradeSt
   ['EntrySince', 'EntryUntil', 'ExitSince', 'ExitUntil'],
 );
 
+const JOURNAL_LISTS = [
+  ['/v1/memories', ['MemoryKindFilter', 'MemoryStatusFilter', 'AsOf']],
+  ['/v1/theses', ['ThesisStatusFilter', 'AsOf']],
+  ['/v1/orders', ['action', 'AsOf']],
+  ['/v1/memory_retrievals', ['kind', 'AsOf']],
+  ['/v1/memory_events', ['after_seq', 'AsOf']],
+  ['/v1/memory_events/verify', ['EventDeployment']],
+];
+const JOURNAL_WRITES = ['/v1/memories', '/v1/memories/search', '/v1/memories/{id}/retract', '/v1/theses', '/v1/theses/{id}', '/v1/theses/{id}/close'].concat(
+  ['/v1/orders', '/v1/orders/{id}/outcome'],
+);
+
 /** The contract for Specmatic, without the parts that specmatic-known.json excludes. */
 function simplified() {
   const copy = structuredClone(openapi);
@@ -56,6 +68,14 @@ function simplified() {
   delete paths['/v1/research/step'];
   delete paths['/v1/research/commit'].post.responses[200];
   delete components.schemas.NewResearch.properties.prior_id;
+  for (const [path, kept] of JOURNAL_LISTS) {
+    const { get } = paths[path];
+    get.parameters = get.parameters.filter((p) => kept.includes(p.name ?? p.$ref.split('/').at(-1)));
+  }
+  for (const path of JOURNAL_WRITES) for (const method of ['post', 'patch']) delete paths[path][method];
+  delete paths['/v1/trade_history/{id}/story'];
+  delete paths['/v1/memory_retrievals/{id}'];
+  delete paths['/v1/memory_state'].get.responses[200].content['text/markdown'];
   delete paths['/openapi.json'];
   for (const name of ['RequestId', 'IfNoneMatch', 'IdempotencyKey', 'Cursor', 'TagsAll', 'Since', 'Until', ...TRADE_FILTERS])
     delete components.parameters[name];
@@ -114,6 +134,9 @@ const makeDeployment = (write) => write('POST', '/v1/deployments', { ...SKILL, m
 const makeSnapshot = async (write) =>
   write('POST', `/v1/deployments/${await makeDeployment(write)}/ticks`, { tick_at: LONG_AGO, portfolio: { equity_usd: 1, positions: [] } });
 
+const makeOrder = async (write) =>
+  write('POST', '/v1/orders', { deployment_id: await makeDeployment(write), symbol: 'BTC', action: 'buy', side: 'long', at: LONG_AGO });
+
 /** Creates a note with the built-in reflector under a new skill, because a skill does not take the same note twice. */
 let skills = 0;
 async function makeNote(write) {
@@ -132,6 +155,10 @@ const NAMED = [
   [/^\/v1\/deployments\//, makeDeployment],
   [/^\/v1\/decision_snapshots\/[^?]/, makeSnapshot],
   [/^\/v1\/reflection_notes\/[^?]/, makeNote],
+  [/^\/v1\/memories\/[^?]/, (write) => write('POST', '/v1/memories', { kind: 'note', text: 'A note.', at: LONG_AGO })],
+  [/^\/v1\/theses\/[^?]/, (write) => write('POST', '/v1/theses', { symbol: 'BTC', text: 'A thesis.', parallel: true, at: LONG_AGO })],
+  [/^\/v1\/orders\/[^?]/, makeOrder],
+  [/^\/v1\/memory_(events|state)/, makeDeployment],
   [/^/, (write) => write('POST', '/v1/lessons', newLesson({ at: LONG_AGO }))],
 ];
 
