@@ -6,10 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import pg from 'pg';
+import { allEmbedded } from '../lib/backfill.mjs';
 import { makeClient } from '../lib/client.mjs';
 import { binaries, startCluster } from '../lib/cluster.mjs';
 import { createEpisode, evict } from '../lib/episodes.mjs';
 import { checkWritten, startLoad, startPrivate } from '../lib/faults.mjs';
+import { openThesis, order, remember, searchMemories } from '../lib/journal.mjs';
 import { putVersion } from '../lib/ledger.mjs';
 import { create } from '../lib/lessons.mjs';
 import { run, until } from '../lib/processes.mjs';
@@ -57,6 +59,12 @@ async function fillAll(api) {
   await s.query('INSERT INTO daybook.reflection_claims SELECT owner, id, id, 0, now(), now() FROM daybook.deployments LIMIT 1');
   await s.query(`INSERT INTO daybook.episodic_reads SELECT owner, gen_random_uuid(), id, task_type, created_at, 0.5 FROM daybook.episodic_memory LIMIT 1`);
   await s.query(`INSERT INTO daybook.memory_retrievals SELECT owner, gen_random_uuid(), 'episodic', created_at, '{}', '{}', '[]', array[id] FROM daybook.episodic_memory LIMIT 1`);
+  const thesis = await openThesis(api, { deployment_id: id, symbol: 'BTC' });
+  await remember(api, { thesis_id: thesis.id });
+  await order(api, { deployment_id: id, thesis_id: thesis.id });
+  await searchMemories(api, { text: 'funding', deployment_id: id });
+  await allEmbedded(api); // the background changes nothing more
+  await api.get('/v1/memory_events/verify', { status: 200 });
   for (const [table, rows] of Object.entries(await rowsOf(s.query))) assert.ok(rows.length || table === 'api_keys', `${table} is empty: fill it here`);
 }
 

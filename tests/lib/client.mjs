@@ -17,8 +17,8 @@ function answerOf(status, headers, bytes) {
  * Returns `api(method, path, {body, headers, status, check})`.
  * body: text or bytes are sent unchanged, anything else as JSON. headers: undefined removes a header. status: the expected status.
  */
-export function makeClient(base, { headers: common = {}, agent = new http.Agent({ keepAlive: true }) } = {}) {
-  const api = async (method, path, { body, headers = {}, status, check = true } = {}) => {
+export function makeClient(base, { headers: common = {}, agent = new http.Agent({ keepAlive: true }), check: checks = true } = {}) {
+  const api = async (method, path, { body, headers = {}, status, check = checks } = {}) => {
     const raw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
     const sent = raw ? body : JSON.stringify(body);
     const all = {
@@ -48,7 +48,7 @@ export function makeClient(base, { headers: common = {}, agent = new http.Agent(
   return Object.assign(api, {
     get: (path, options) => api('GET', path, options),
     post: (path, body, options) => api('POST', path, { ...options, body }),
-    as: (key) => makeClient(base, { headers: { ...common, authorization: `Bearer ${key}` } }),
+    as: (key) => makeClient(base, { headers: { ...common, authorization: `Bearer ${key}` }, check: checks }),
     close: () => agent.destroy(),
   });
 }
