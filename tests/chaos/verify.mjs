@@ -1,7 +1,33 @@
 // Compares what was acknowledged with what is stored, row by row, in the database and through both services.
 import { makeClient } from '../lib/client.mjs';
 import { everyItem } from '../lib/lessons.mjs';
+import { until } from '../lib/processes.mjs';
 import { KINDS } from './writers.mjs';
+
+/** A line for each journal whose events have a gap, a wrong hash, or no number. */
+async function brokenJournals(world) {
+  await until(async () => !(await world.query('SELECT FROM daybook.memory_events WHERE seq IS NULL LIMIT 1')).length, 'all events are sealed').catch(() => {});
+  const journals = await world.query(
+    `SELECT journal_id, count(*)::int AS events, count(DISTINCT seq)::int AS numbers, max(seq)::int AS last, coalesce(bool_and(holds), false) AS whole
+     FROM (SELECT e.journal_id, e.seq, e.hash = daybook.memory_event_hash(
+               coalesce(lag(e.hash) OVER (PARTITION BY e.owner, e.journal_id ORDER BY e.seq), repeat('0', 64)),
+               daybook.memory_event_text(e.journal_id, e.seq, e.id, e.kind, e.at, e.recorded_at, e.symbol, e.subject_id, e.agent_name, e.model_call_id, e.data)) AS holds
+           FROM daybook.memory_events e) x
+     GROUP BY journal_id`,
+  );
+  const broken = journals.filter((j) => !j.whole || j.last !== j.events || j.numbers !== j.events);
+  return broken.map((j) => `journal ${j.journal_id}: ${j.events} events, ${j.numbers} numbers up to ${j.last}, hashes ${j.whole ? 'right' : 'wrong'}`);
+}
+
+/** A line for each memory that does not have one event. */
+async function memoriesWithoutEvent(world) {
+  const rows = await world.query(
+    `SELECT m.id, count(e.id)::int AS events FROM daybook.memories m
+     LEFT JOIN daybook.memory_events e ON e.owner = m.owner AND e.subject_id = m.id AND e.kind = 'memory.created'
+     GROUP BY m.id HAVING count(e.id) <> 1`,
+  );
+  return rows.map(({ id, events }) => `memory ${id} has ${events} events`);
+}
 
 /** Returns {acknowledged, lost, doubled}: a count, and a line for each item that is wrong. */
 export async function verify(world, writers) {
@@ -27,5 +53,6 @@ export async function verify(world, writers) {
     }
   }
   for (const api of apis) api.close();
+  result.lost.push(...(await brokenJournals(world)), ...(await memoriesWithoutEvent(world)));
   return result;
 }

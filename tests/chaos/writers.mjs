@@ -43,6 +43,13 @@ export const KINDS = {
     listed: (w) => `/v1/lessons?tags=${w.ticker.toLowerCase()}`,
     name: (w, n) => takeaway(w.number, n),
   },
+  memories: {
+    request: (w, n) => ['/v1/memories', withKey(w, n), JSON.stringify({ kind: 'note', text: takeaway(w.number, n), agent_name: w.ticker, at: '2026-01-01T00:00:00Z' })],
+    ids: ([{ id }]) => [id],
+    stored: (w) => ['SELECT text AS name, id FROM daybook.memories WHERE agent_name = $1', [w.ticker]],
+    listed: (w) => `/v1/memories?agent_name=${w.ticker}`,
+    name: (w, n) => takeaway(w.number, n),
+  },
   episodes: {
     request: (w, n) => ['/v1/episodic', withKey(w, n), JSON.stringify(episode(w, n))],
     ids: ([{ id }]) => [id],
