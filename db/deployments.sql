@@ -61,11 +61,35 @@ select {columns}, d.created_at as _cursor_1, d.id as _cursor_2
 order by d.created_at desc, d.id desc
 limit :limit::int + 1
 
--- The first step of a deletion: without its agent_state, ticks and reads no longer find the deployment.
+-- The first step of a deletion: without its agent_state, ticks and reads no longer find the deployment. Its
+-- journal gets a row for the next steps to lock.
 -- name: deployment_hide :write :none
+with journal as (
+    insert into memory_journals (owner, journal_id)
+    select d.owner, d.id from deployments d where d.owner = :owner and d.id = :id::uuid
+    on conflict do nothing
+)
 delete from agent_state where owner = :owner and deployment_id = :id::uuid
 
--- Deletes history in batches, because a statement has a time limit.
+-- Locks what the next batch deletes and a background job may change: the journal, as the sealer does before its
+-- events, and memories in the order in which memory_vectors_store locks them. The batch is a statement of its
+-- own, so that it sees what those jobs stored until then.
+-- name: deployment_lock_some :write :one
+with journal as materialized (
+    select from memory_journals where owner = :owner and journal_id = :id::uuid for update
+), noted as materialized (
+    select from memories
+    where owner = :owner and (id, version) in (
+        select id, version from memories
+        where owner = :owner and deployment_id = :id::uuid
+        order by at desc, id desc
+        limit 2000)
+    order by text_id
+    for update
+)
+select (select count(*) from journal) + (select count(*) from noted) as locked
+
+-- Deletes history in batches, because a statement has a time limit. Vectors have no foreign key.
 -- name: deployment_delete_some :write :list
 with trades as (
     delete from trade_history
@@ -121,12 +145,14 @@ with trades as (
 select (select count(*) from trades) + (select count(*) from snapshots) + (select count(*) from noted)
     + (select count(*) from ordered) + (select count(*) from retrieved) + (select count(*) from events) as gone
 
--- No foreign key leads from events and journals to the deployment.
 -- name: deployment_delete :write :one
-with events as (
-    delete from memory_events where owner = :owner and journal_id = :id::uuid
-), journal as (
-    delete from memory_journals where owner = :owner and journal_id = :id::uuid
-)
 delete from deployments where owner = :owner and id = :id::uuid
 returning id
+
+-- No foreign key leads from events and journals to the deployment. Without its row nobody adds events, and this
+-- statement sees those that were added before.
+-- name: deployment_delete_journal :write :none
+with events as (
+    delete from memory_events where owner = :owner and journal_id = :id::uuid
+)
+delete from memory_journals where owner = :owner and journal_id = :id::uuid

@@ -51,8 +51,10 @@ QUERY(deployment_create, DEPLOYMENT_CREATE, create_fields, READS(new));
 QUERY(deployment_get, DEPLOYMENT_GET, get_fields, .missing = "deployment {id}");
 QUERY(deployment_list, DEPLOYMENT_LIST, list_fields);
 QUERY(deployment_hide, DEPLOYMENT_HIDE, delete_fields);
+QUERY(deployment_lock_some, DEPLOYMENT_LOCK_SOME, delete_fields);
 QUERY(deployment_delete_some, DEPLOYMENT_DELETE_SOME, delete_fields, READS(some));
 QUERY(deployment_delete, DEPLOYMENT_DELETE, delete_fields, .missing = "deployment {id}");
+QUERY(deployment_delete_journal, DEPLOYMENT_DELETE_JOURNAL, delete_fields);
 
 static enum err render_new_deployment(struct call *c, const struct rows *r)
 {
@@ -66,20 +68,34 @@ static enum err render_new_deployment(struct call *c, const struct rows *r)
                          in->skill_id);
 }
 
+static enum err delete_some(struct call *c, void *gone)
+{
+    struct arena step = { 0 };
+    struct rows *r;
+    enum err err = query_run(c, &deployment_lock_some, c->in);
+    if (err == OK)
+        err = query_rows(c, &deployment_delete_some, c->in, &step, &r);
+    *(bool *)gone = err == OK && row_int(r, 0, &some.gone, 0) != 0;
+    arena_release(&step);
+    return err;
+}
+
+static enum err delete_rest(struct call *c, void *in)
+{
+    TRY(query_run(c, &deployment_lock_some, in));
+    TRY(query_reply(c, 204, &deployment_delete, in));
+    return query_run(c, &deployment_delete_journal, in);
+}
+
 /* Hides the deployment at once, then deletes its rows in steps. If the request times out, the deleted rows
  * stay deleted and a retry continues. */
 static enum err delete_deployment(struct call *c)
 {
+    bool gone = true;
     TRY(query_run(c, &deployment_hide, c->in));
-    for (bool more = true; more;) {
-        struct arena step = { 0 };
-        struct rows *r;
-        enum err err = query_rows(c, &deployment_delete_some, c->in, &step, &r);
-        more = err == OK && row_int(r, 0, &some.gone, 0) != 0;
-        arena_release(&step);
-        TRY(err);
-    }
-    return query_reply(c, 204, &deployment_delete, c->in);
+    while (gone)
+        TRY(query_tx(c, delete_some, &gone));
+    return query_tx(c, delete_rest, c->in);
 }
 
 #define IN(table) INPUT(table, struct deployment_in)

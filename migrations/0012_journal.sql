@@ -441,6 +441,8 @@ begin
         from unnest(ns, hashes) with ordinality s (n, hash, number)
         where e.owner = for_owner and e.n = s.n;
         update memory_journals set seq = last.seq + sealed, hash = hashes[sealed] where owner = for_owner and journal_id = for_journal;
+    elsif last.seq = 0 then -- its deployment was deleted in the meantime
+        delete from memory_journals where owner = for_owner and journal_id = for_journal;
     end if;
     return sealed;
 exception

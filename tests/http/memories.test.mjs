@@ -1,6 +1,7 @@
 // Memories: notes, proposals, risk notes and decisions; their clock, their references, lists, and retraction.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { blocked } from '../lib/faults.mjs';
 import { eventsOf, holding, newMemory, openThesis, remember } from '../lib/journal.mjs';
 import { deploy, postTick } from '../lib/ledger.mjs';
 import { day, everyItem, faults, UNKNOWN_ID } from '../lib/lessons.mjs';
@@ -312,4 +313,21 @@ test('deleting a deployment deletes its memories, orders, events, journal, vecto
   assert.deepEqual(await rows(gone), [0, 0, 0, 0, 0]);
   assert.deepEqual(await rows(kept), before);
   assert.equal(await vectors(), 1);
+});
+
+test('a deployment that is deleted while its journal is sealed leaves nothing behind', async () => {
+  const gone = await holding(s.api);
+  const sealer = await s.cluster.connect(s.database);
+  await sealer.query('set search_path = daybook, public');
+  await sealer.query('begin');
+  await sealer.query("insert into daybook.memory_events (owner, journal_id, kind, at, data) values ('local', $1, 'note', now(), '{}')", [gone]);
+  await sealer.query("select daybook.seal_journal('local', $1, 10, true)", [gone]);
+  const deleted = s.api('DELETE', `/v1/deployments/${gone}`, { status: 204 });
+  await blocked(s.query, 1);
+  await sealer.query('commit');
+  await sealer.end();
+  await deleted;
+  for (const table of ['memory_events', 'memory_journals']) assert.deepEqual(await s.query(`select from daybook.${table} where journal_id = $1`, [gone]), [], table);
+  const { items } = (await s.api.get('/v1/memory_events/verify?limit=200', { status: 200 })).json;
+  assert.ok(items.every(({ ok, deployment_id }) => ok && deployment_id !== gone));
 });
