@@ -43,7 +43,7 @@ function listed(list, components) {
  * standard's response. What the export defines itself takes precedence; x-without names parameters of the list that it does not take.
  */
 function exported({ 'x-list': path, 'x-without': without = [], parameters = [], responses, ...own }, paths, components, standard) {
-  const list = paths[path] ? listed(paths[path].get, components) : { parameters: [] };
+  const list = listed(paths[path].get, components);
   const named = (parameter) => (parameter.$ref ? components.parameters[parameter.$ref.split('/').at(-1)] : parameter).name;
   const left = new Set(['limit', 'cursor', ...without, ...parameters.map(named)]);
   const { description, content } = standard.exported;
