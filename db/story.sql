@@ -51,11 +51,12 @@ cross join lateral (
     offset 0
 ) theses
 
--- Of the rows `x`, newest first, with the columns kind, at, n, id, text, ref, evidence and data.
+-- Of the rows `x` with the columns kind, at, n, id, text, ref, evidence, data and place, which numbers them
+-- from the newest on: the newest 200, and how many of up to 1,000 were left out.
 -- part: bounded
-json_build_object('total', count(*), 'items', json_agg(json_build_object('kind', x.kind, 'at', x.at, 'n', x.n,
-    'id', x.id, 'text', left(x.text, 4000), 'ref', x.ref, 'evidence', array_to_string(x.evidence, E'\x1f'),
-    'data', x.data::text)) filter (where x.place <= 200))
+json_build_object('omitted', greatest(least(count(*), 1000) - 200, 0), 'items', json_agg(json_build_object(
+    'kind', x.kind, 'at', x.at, 'n', x.n, 'id', x.id, 'text', left(x.text, 4000), 'ref', x.ref,
+    'evidence', array_to_string(x.evidence, E'\x1f'), 'data', x.data::text)) filter (where x.place <= 200))
 
 -- Searches for the symbol, and those that selected one of the theses, among the last 1,000 of the deployment and
 -- the last 1,000 of no deployment.
@@ -194,11 +195,11 @@ json_build_object('total', count(*), 'items', json_agg(json_build_object('kind',
 -- Lessons whose evidence names the trade or one of its theses, or that the close of a thesis validated.
 -- part: learned
 (select {bounded}
- from (select 'lesson' as kind, case when f.close is null then l.at else f.close end as at, 0 as n, l.id,
+ from (select 'lesson' as kind, coalesce(f.close, l.at) as at, 0 as n, l.id,
            l.takeaway as text, f.thesis as ref, l.evidence,
            json_build_object('status', l.status, 'validation', l.validation, 'validated_by_close',
                f.close is not null) as data,
-           row_number() over () as place
+           row_number() over (order by coalesce(f.close, l.at) desc, l.id desc) as place
        from (select distinct on (f.id) f.* from (
                  select l.id, null::uuid as thesis, null::timestamptz as close, 1 as rank
                  from (select l.id from lessons l
@@ -221,8 +222,7 @@ json_build_object('total', count(*), 'items', json_agg(json_build_object('kind',
              and l.known_until > :as_of::timestamptz
            order by l.version desc
            limit 1) l
-       where l.at <= :as_of::timestamptz
-       order by at desc, l.id desc) x)
+       where l.at <= :as_of::timestamptz) x)
 
 -- The first note after the exit that considers the trade.
 -- part: note_after

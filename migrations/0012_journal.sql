@@ -639,8 +639,9 @@ create function named_ids(texts text[]) returns uuid[]
 comment on function named_ids(text[]) is 'The ids that the texts contain';
 create index lessons_evidence on lessons using gin (named_ids(evidence)) with (fastupdate = off) where version = 1;
 
--- Reads a bounded number of rows, however long the journal is. Of theses and lessons it looks at the last 200 changes up to the instant;
--- a thesis of a held symbol is found apart from them, whatever number of changes there are. All orders are those of indexes.
+-- Reads a bounded number of rows, however long the journal is. Of theses and lessons it reads the last 200 changes up to the instant;
+-- `more` is 1 if there may be older ones. A thesis of a held symbol is found apart from them, whatever number of changes there are. All
+-- orders are those of indexes.
 create function journal_state(for_owner text, for_deployment uuid, known_at timestamptz, held json)
     returns table (journal_positions json, journal_theses json, journal_lessons json)
     language sql stable
@@ -687,7 +688,7 @@ begin atomic
              order by x.at desc, x.n desc
              limit 1
          ) d on true),
-        (select json_build_object('looked', count(*), 'items', json_agg(json_build_object('id', q.id, 'symbol', q.symbol, 'side', q.side,
+        (select json_build_object('more', (count(*) = 200)::int, 'items', json_agg(json_build_object('id', q.id, 'symbol', q.symbol, 'side', q.side,
                 'at', q.at, 'changed_at', q.known_from, 'text', case when q.place <= 40 then left(q.text, 1200) end,
                 'invalidation', left(q.invalidation, 400), 'target', left(q.target, 400), 'horizon', q.horizon) order by q.place)
                 filter (where q.open))
@@ -705,7 +706,7 @@ begin atomic
                  limit 200
              ) x
          ) q),
-        (select json_build_object('looked', count(*), 'items', json_agg(json_build_object('id', x.id, 'at', x.at, 'validated_at',
+        (select json_build_object('more', (count(*) = 200)::int, 'items', json_agg(json_build_object('id', x.id, 'at', x.at, 'validated_at',
                 x.known_from, 'takeaway', x.takeaway) order by x.known_from desc, x.id desc) filter (where x.known_until > known_at))
          from (
              select l.id, l.at, l.known_from, l.known_until, l.takeaway

@@ -9,10 +9,9 @@
 
 #include "core/base/buf.h"
 
-enum {
-    STATE_TOKENS = 900,     /* the default budget, and the most that a context spends on it */
-    STATE_TEXT_CHARS = 400, /* of a text that is shown in full length */
-};
+#define STATE_TOKENS 900 /* the default budget, and the most that a context spends on it */
+
+enum { STATE_TEXT_CHARS = 400 }; /* of a text that is shown in full length */
 
 /* What an agent is told about its memory, in the text and beside it. */
 extern const char state_policy[];
@@ -50,7 +49,7 @@ struct state {
     size_t thesis_count;
     const struct state_lesson *lessons; /* newest validation first */
     size_t lesson_count;
-    bool more_theses, more_lessons; /* older ones may exist that nobody looked at */
+    bool more_theses, more_lessons; /* older ones may exist that were not read */
 };
 
 /* Where the rationale of a position comes from. */

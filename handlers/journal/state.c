@@ -20,7 +20,7 @@ struct state_in {
 static const struct field state_fields[] = {
     S(FROM_QUERY, KIND_UUID, deployment_id),
     S(FROM_QUERY, KIND_TIME, as_of),
-    S(FROM_QUERY, KIND_INT, max_tokens, .min = 1, .max = 20000, .fallback = "900"),
+    S(FROM_QUERY, KIND_INT, max_tokens, .min = 1, .max = 20000, .fallback = TEXT_OF(STATE_TOKENS)),
     END_FIELDS,
 };
 /* clang-format on */
@@ -175,20 +175,20 @@ static bool take_lesson(struct json_reader *r, struct arena *arena, void *out)
     return take_object(r, members, NULL, arena, NULL) && l->id && l->takeaway;
 }
 
-/* What was found among the last changes: {"looked":200,"items":[…]}. */
+/* Items of the last changes: {"more":1,"items":[…]}. */
 struct found {
     take_item *take;
     size_t size, count;
     void *items;
-    int64_t looked;
+    bool more; /* older changes may exist that were not read */
 };
 
 static bool take_found(struct json_reader *r, struct arena *arena, struct found *f)
 {
     bool good = reader_object(r);
     for (const char *name; good && (name = reader_name(r));)
-        if (strcmp(name, "looked") == 0)
-            f->looked = reader_count(r);
+        if (strcmp(name, "more") == 0)
+            f->more = reader_count(r) > 0;
         else
             good = take_list(r, f->take, f->size, arena, &f->items, &f->count);
     return good;
@@ -218,7 +218,6 @@ static bool read_positions(struct arena *arena, const char *json, struct state *
 
 enum err state_read(struct arena *arena, const struct state_columns *columns, struct state *state)
 {
-    enum { LOOKED = 200 }; /* the limits of journal_state */
     struct found theses = { .take = take_thesis, .size = sizeof *state->theses };
     struct found lessons = { .take = take_lesson, .size = sizeof *state->lessons };
     *state = (struct state){ 0 };
@@ -227,10 +226,10 @@ enum err state_read(struct arena *arena, const struct state_columns *columns, st
         return ERR_INTERNAL;
     state->theses = theses.items;
     state->thesis_count = theses.count;
-    state->more_theses = theses.looked >= LOOKED;
+    state->more_theses = theses.more;
     state->lessons = lessons.items;
     state->lesson_count = lessons.count;
-    state->more_lessons = lessons.looked >= LOOKED;
+    state->more_lessons = lessons.more;
     return OK;
 }
 

@@ -29,8 +29,6 @@ QUERY(trade_story, TRADE_STORY, story_fields, READS(told), .missing = "trade {id
 
 /* ---- reading ---- */
 
-enum { SHOWN = 200, COUNTED = 1000, OWN_ENTRIES = 4 }; /* entries of a group; those made from the trade */
-
 static const struct {
     const char *name;
     const struct column *column;
@@ -70,6 +68,20 @@ static bool take_member(struct json_reader *r, const char *name, struct arena *a
     return false;
 }
 
+/* Appends an entry to an array that doubles whenever it is full. */
+static void append(struct story *s, struct arena *arena, const struct story_entry *e)
+{
+    enum { FIRST_ROOM = 64 }; /* a power of two, as all later ones */
+    const bool full = s->count == 0 || (s->count >= FIRST_ROOM && (s->count & (s->count - 1)) == 0);
+    if (full) {
+        struct story_entry *more = arena_alloc(arena, (s->count ? 2 * s->count : FIRST_ROOM) * sizeof *more);
+        if (s->count)
+            memcpy(more, s->entries, s->count * sizeof *more);
+        s->entries = more;
+    }
+    s->entries[s->count++] = *e;
+}
+
 static bool take_entries(struct json_reader *r, struct arena *arena, struct story *s)
 {
     if (reader_peek(r) == 'n') {
@@ -78,39 +90,36 @@ static bool take_entries(struct json_reader *r, struct arena *arena, struct stor
     }
     if (!reader_list(r))
         return false;
-    for (size_t count = 0; reader_item(r); count++) {
-        struct story_entry *e = &s->entries[s->count];
-        *e = (struct story_entry){ 0 };
-        if (count == SHOWN || !reader_object(r))
+    while (reader_item(r)) {
+        struct story_entry e = { 0 };
+        if (!reader_object(r))
             return false;
         for (const char *name; (name = reader_name(r));)
-            if (!take_member(r, name, arena, e))
+            if (!take_member(r, name, arena, &e))
                 return false;
-        s->count += e->kind && e->id;
+        if (e.kind && e.id)
+            append(s, arena, &e);
     }
     return true;
 }
 
-/* Reads {"total":…,"items":[…]}. */
+/* Reads {"omitted":…,"items":[…]}. */
 static bool read_group(struct arena *arena, const char *json, struct story *s, struct story_omitted *omitted)
 {
     char *text = arena_text(arena, json);
     struct json_reader r = reader_begin_stored(text, strlen(text));
     bool good = reader_object(&r);
     for (const char *name; good && (name = reader_name(&r));)
-        if (strcmp(name, "total") == 0) {
-            const int64_t total = reader_count(&r);
-            omitted->count = total > SHOWN ? (size_t)((total < COUNTED ? total : COUNTED) - SHOWN) : 0;
-        } else {
+        if (strcmp(name, "omitted") == 0)
+            omitted->count = (size_t)reader_count(&r);
+        else
             good = take_entries(&r, arena, s);
-        }
     return good && reader_ended(&r);
 }
 
 static enum err read_groups(struct call *c, const struct rows *r, struct story *s)
 {
     struct story_omitted *omitted = arena_zero(&c->arena, GROUPS * sizeof *omitted);
-    s->entries = arena_alloc(&c->arena, (GROUPS * SHOWN + OWN_ENTRIES) * sizeof *s->entries);
     s->omitted = omitted;
     s->omitted_count = GROUPS;
     for (size_t i = 0; i < GROUPS; i++) {
@@ -127,9 +136,10 @@ static void add_entry(struct story *s, const char *kind, int64_t at_us, const ch
                       struct buf *data)
 {
     buf_char(data, '}');
-    s->entries[s->count++] = (struct story_entry){
+    const struct story_entry e = {
         .kind = story_kind_find(kind), .at_us = at_us, .id = id, .text = text, .data = buf_string(data)
     };
+    append(s, data->arena, &e);
 }
 
 static void add_tick(struct story *s, struct call *c, const struct rows *r, bool exit)
@@ -172,7 +182,7 @@ static enum err add_context(struct story *s, struct call *c, const struct rows *
         return OK;
     enum err err = context_of_snapshot(c, snapshot, &text, &tokens);
     if (err == ERR_NOT_FOUND) { /* the trade is older than its snapshots */
-        c->problem = (struct problem){ 0 };
+        problem_clear(&c->problem);
         return OK;
     }
     TRY(err);

@@ -181,6 +181,20 @@ test('more than 200 entries of a kind are counted, the newest are shown', async 
   assert.match(text, /\(50 older retrievals are not shown\)/);
 });
 
+test('of more than 200 lessons that name the trade the newest are shown', async () => {
+  const t = await traded();
+  await exit(t);
+  await s.query(
+    `insert into daybook.lessons (owner, id, version, known_from, at, context, outcome, takeaway, tags, evidence, status, status_at, similar_keys)
+     select 'local', gen_random_uuid(), 1, $2::timestamptz + n * interval '1 second', $2::timestamptz + n * interval '1 second', 'c', 'o', 'lesson ' || n, '{all}', array['trade ' || $1], 'proposed', $2, '{}'
+     from generate_series(1, 250) n order by md5(n::text)`,
+    [t.trade, at(70)],
+  );
+  const got = await story(t.trade);
+  assert.deepEqual(got.entries.filter((e) => e.kind === 'lesson').map((e) => e.text), Array.from({ length: 200 }, (_, i) => `lesson ${51 + i}`));
+  assert.equal(got.omitted.lessons, 50);
+});
+
 test('an unknown trade is 404 and named', async () => {
   const { json } = await s.api.get(`/v1/trade_history/${UNKNOWN_ID}/story`, { status: 404 });
   assert.match(json.detail, new RegExp(`there is no trade ${UNKNOWN_ID}`));
