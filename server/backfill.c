@@ -24,7 +24,6 @@
 #include "server/http/daemon.h"
 #include "server/log.h"
 #include "server/metrics.h"
-#include "server/sealer.h"
 
 enum {
     BATCH = 16,          /* texts that are embedded and stored at once */
@@ -129,7 +128,6 @@ static void notify(atomic_bool *what)
 
 void backfill_found(void)
 {
-    sealer_found();
     if (job)
         notify(&job->found);
 }

@@ -6,7 +6,7 @@
 #include "server/loop.h"
 
 /* Opens the job on the loop that runs it. Call it before any loop starts. False: no descriptor. If the
- * setting `backfill` is off there is no job, and the functions below do nothing but call the sealer. */
+ * setting `backfill` is off there is no job, and the functions below do nothing. */
 bool backfill_open(struct loop *loop);
 /* Ends the job. Call it on the thread of that loop, before requests are drained. */
 void backfill_stop(struct loop *loop);
@@ -15,7 +15,7 @@ void backfill_close(void);
 
 /* The rest may be called on the thread of any loop. */
 
-/* A row without a vector, or an event without its seal (server/sealer.h), has been committed. */
+/* A row without a vector has been committed. */
 void backfill_found(void);
 /* The embedder has just made a vector: after a failure, the job retries at once. */
 void backfill_embedder_recovered(void);

@@ -2,9 +2,10 @@
 #include "handlers/journal/journal.h"
 #include "server/dispatch/query.h"
 
+/* A read seals as many events as fit into its time. More than that are left to the background. */
 enum {
-    MOST = 1000,  /* events in one statement */
-    ROUNDS = 100, /* statements of one journal */
+    MOST = 1000, /* events in one statement */
+    ROUNDS = 10, /* statements of one journal */
 };
 
 #define OWN_JOURNAL "00000000-0000-0000-0000-000000000000" /* of what belongs to no deployment */

@@ -69,7 +69,7 @@ struct call {
     struct reply reply;
     struct claim *claim; /* on its Idempotency-Key; NULL: no key, or a transaction holds a lock instead */
     bool left_pending;   /* it stored something without a vector: server/backfill is told when it has ended */
-    bool left_unsealed;  /* it stored events of a journal: the same */
+    bool left_unsealed;  /* it stored events of a journal: server/sealer is told, likewise */
 };
 
 /* Whether the call may ask a model. */

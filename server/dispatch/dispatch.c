@@ -21,6 +21,7 @@
 #include "server/id.h"
 #include "server/log.h"
 #include "server/metrics.h"
+#include "server/sealer.h"
 
 static struct call *call_of(const struct exchange *x)
 {
@@ -310,8 +311,11 @@ static void fail(struct call *c, enum err err)
 
 void call_answer(struct call *c, enum err err)
 {
-    if (c->left_pending || c->left_unsealed) /* what it stored is committed by now */
+    /* What it stored is committed by now. */
+    if (c->left_pending)
         backfill_found();
+    if (c->left_unsealed)
+        sealer_found();
     if (c->exchange->stream
             .started) { /* the status is already sent; only the end of the stream can report the error */
         c->reply.error = err;
