@@ -150,11 +150,11 @@ left join lateral (
     order by p.seq limit 1
 ) b on true
 
--- What became of the event that stands at :seq, after the event with the hash :before, and does not fit there.
---   inserted: the event that belongs here comes later, and the one that stands here belongs nowhere; or the one
---             that stands here belongs to the place before it, so the one there is too much
---   reordered: the event that belongs here comes later, and the one that stands here belongs elsewhere
---   missing: those behind it fit if as many numbers are left out as the journal lacks
+-- Why the event at :seq does not fit behind the event with the hash :before.
+--   inserted: a later event fits here, and this one fits nowhere. Or this one fits at the number before, so the
+--             event there was inserted
+--   reordered: a later event fits here, and this one fits elsewhere
+--   missing: the next event fits this one if its number is raised by as many as the journal lacks
 --   changed: none of these
 -- name: journal_break :slow :list
 with events as materialized (

@@ -18,8 +18,8 @@ left join lateral (
 ) before on true
 cross join lateral (select coalesce(before.exit_tick_at, '-infinity') as since offset 0) s
 
--- The theses of the symbol that were open while the trade was. One that opens with the exit is of what comes
--- next.
+-- The theses of the symbol that were open while the trade was. A thesis that is opened at the exit belongs to the
+-- next trade.
 -- part: theses
 cross join lateral (
     select array(

@@ -355,7 +355,7 @@ comment on column memory_events.kind is 'Kind of the event, such as thesis.opene
 comment on column memory_events.at is 'Time of the event, on the caller''s clock';
 comment on column memory_events.recorded_at is 'Time of the row on the server''s clock';
 comment on column memory_events.symbol is 'Symbol that it is about';
-comment on column memory_events.subject_id is 'Memory, thesis, order, lesson, note or retrieval that it is about';
+comment on column memory_events.subject_id is 'Memory, thesis, order, lesson, note, retrieval or snapshot that it is about';
 comment on column memory_events.agent_name is 'Agent that caused it';
 comment on column memory_events.model_call_id is 'Model call that caused it';
 comment on column memory_events.data is 'Content of the event';
@@ -539,9 +539,9 @@ alter table agent_state add column last_tick_n bigint not null default 0;
 comment on column agent_state.last_tick_n is 'Order of writes of the last tick: what has a later number was posted after it';
 
 -- `ticks` are rows of decision_snapshots as JSON, in the order of time; `actions` of a tick are changes of held positions that it executed.
--- before_at and before_n are of the last tick before them, ticks_n is theirs. An order announces the next tick that is posted, or the first
--- one that is not before its time. An order with the time of the tick before may be the late one of an action of that tick; another one
--- after it is not.
+-- before_at and before_n are the time and the write order (last_tick_n) of the tick before them, and ticks_n is the write order of `ticks`.
+-- An order announces the next tick that is posted, or the first tick that is not earlier than the order. Orders with the time of the tick
+-- before are first counted as late orders for the actions of that tick; only what is left of them announces this one.
 create function journal_ticks(for_owner text, for_deployment uuid, before_at timestamptz, before_n bigint, ticks_n bigint, ticks json)
     returns table (snapshot_id uuid, warnings jsonb)
     language plpgsql volatile

@@ -6,4 +6,3 @@
 const char *const journal_names_kinds[] = { "note", "proposal", "risk_note", "decision", NULL };
 const char *const journal_names_actions[] = { "buy", "sell", "add", "reduce", "close", "hold", "skip", NULL };
 const char *const journal_names_order_actions[] = { "buy", "sell", "add", "reduce", "close", NULL };
-const char *const journal_names_sides[] = { "long", "short", NULL };

@@ -7,6 +7,5 @@ extern const char *const journal_names_kinds[];
 /* Actions of a decision, and of an order. */
 extern const char *const journal_names_actions[];
 extern const char *const journal_names_order_actions[];
-extern const char *const journal_names_sides[];
 
 #endif

@@ -69,8 +69,7 @@ struct state_shown {
  * the other open theses, the validated lessons, and what was left out. Stored text is on one line in double
  * quotes and can end neither its quotes nor the block.
  *
- *   - BTC long since 2026-06-04T10:00: thesis 0197… of 2026-06-04 "Breakout holds" invalidation "close below
- * 64k"
+ *   - BTC long since 2026-06-04T10:00: thesis 0197… of 2026-06-04 "Breakout holds" target "72k"
  *   - ETH long since 2026-06-04T11:00: decision 0197… of 2026-06-04, buy: "Funding reset"
  *   - SOL short since 2026-06-04T12:00: entry reason "fade the spike"
  *   - XRP long since 2026-06-04T12:30: (no rationale recorded)

@@ -80,9 +80,7 @@ static struct story_answer answer_of(const struct story_entry *e)
     return (struct story_answer){ e->kind->name, e->id, e->text };
 }
 
-/* The number of entries until the trade was entered: what comes before the first entry of its own phase or
- * later.
- */
+/* The number of entries before the trade was entered. */
 static size_t until_entry(const struct story *s)
 {
     size_t i = 0;

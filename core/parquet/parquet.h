@@ -1,8 +1,11 @@
 /* Writes Parquet files piece by piece, so that a file of any length needs the memory of one row group.
  *
  *     p = parquet_open(columns, count, &codec, "made by", 1 << 20);
- *     for each row: a value for each column; then while (parquet_is_due(p)) { parquet_make(p); send the piece
- * } parquet_end(p); while (parquet_is_due(p)) { parquet_make(p); send the piece }
+ *     for each row:
+ *         add a value for each column
+ *         while (parquet_is_due(p)): parquet_make(p), send the piece
+ *     parquet_end(p)
+ *     while (parquet_is_due(p)): parquet_make(p), send the piece
  *
  * Every column may be null. A column chunk has one data page (version 1), PLAIN values, and definition levels
  * as RLE. The same rows give the same bytes. A file without its last piece is invalid: readers look for the

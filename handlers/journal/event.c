@@ -31,24 +31,19 @@ struct walk_in {
 /* clang-format off */
 #define E(from, kind, member, ...) FIELD(from, kind, struct event_in, member, __VA_ARGS__)
 #define JOURNAL \
-    E(FROM_QUERY, KIND_UUID, deployment_id), \
     E(FROM_QUERY, KIND_CHOICE, journal, .choices = CHOICES("owner")), \
     E(COMPUTED, KIND_UUID, journal_id)
 #define PAGE FIELD_PAGE(struct event_in)
 #define FILTER \
     JOURNAL, \
+    JOURNAL_FILTER(struct event_in), \
+    JOURNAL_FILTER_AUTHOR(struct event_in), \
     E(FROM_QUERY, KIND_LINE, kind, .min = 1, .max = 64), \
-    E(FROM_QUERY, KIND_LINE, symbol, .min = 1, .max = 64), \
     E(FROM_QUERY, KIND_UUID, subject_id), \
-    E(FROM_QUERY, KIND_LINE, agent_name, .min = 1, .max = 200), \
-    E(FROM_QUERY, KIND_LINE, model_call_id, .min = 1, .max = 200), \
-    E(FROM_QUERY, KIND_TIME, since), \
-    E(FROM_QUERY, KIND_TIME, until), \
-    E(FROM_QUERY, KIND_INT, after_seq, .min = 0, .max = -1), \
-    FIELD_AS_OF(struct event_in)
+    E(FROM_QUERY, KIND_INT, after_seq, .min = 0, .max = -1)
 static const struct field list_fields[] = { FILTER, PAGE, END_FIELDS };
 static const struct field export_fields[] = { FILTER, FIELD_EXPORT(struct event_in), END_FIELDS };
-static const struct field verify_fields[] = { JOURNAL, PAGE, END_FIELDS };
+static const struct field verify_fields[] = { E(FROM_QUERY, KIND_UUID, deployment_id), JOURNAL, PAGE, END_FIELDS };
 #define W(kind, member) FIELD(COMPUTED, kind, struct walk_in, member)
 static const struct field walk_fields[] = {
     W(KIND_UUID, journal_id), W(KIND_LINE, before), W(KIND_INT, after_seq), W(KIND_INT, last_seq), W(KIND_INT, seq), W(KIND_INT, most),

@@ -21,12 +21,14 @@
     FIELD(FROM_QUERY, KIND_UUID, type, deployment_id), \
     FIELD(FROM_QUERY, KIND_TIME, type, since), \
     FIELD(FROM_QUERY, KIND_TIME, type, until)
+#define JOURNAL_FILTER_AUTHOR(type) \
+    FIELD(FROM_QUERY, KIND_LINE, type, agent_name, .min = 1, .max = 200), \
+    FIELD(FROM_QUERY, KIND_LINE, type, model_call_id, .min = 1, .max = 200)
 /* Filters of memories and theses. */
 #define JOURNAL_FILTER_NOTES(type) \
     FIELD(FROM_QUERY, KIND_TAGS, type, tags, .min = 1, .max = 16, .item_max = 64), \
     FIELD(FROM_QUERY, KIND_TAGS, type, tags_all, .min = 1, .max = 16, .item_max = 64), \
-    FIELD(FROM_QUERY, KIND_LINE, type, agent_name, .min = 1, .max = 200), \
-    FIELD(FROM_QUERY, KIND_LINE, type, model_call_id, .min = 1, .max = 200)
+    JOURNAL_FILTER_AUTHOR(type)
 /* clang-format on */
 
 /* ERR_NOT_FOUND that names the deployment. */

@@ -1,6 +1,7 @@
 /* Orders: the intent before the broker is asked, and the outcome. */
 #include "core/journal/journal_names.h"
 #include "core/journal/order_outcome.h"
+#include "core/ledger/trade.h"
 #include "handlers/journal/journal.h"
 #include "handlers/kit/export.h"
 #include "handlers/kit/reply.h"
@@ -27,7 +28,7 @@ static const struct field create_fields[] = {
     O(FROM_BODY, KIND_UUID, deployment_id, .required = true),
     JOURNAL_SYMBOL(FROM_BODY, struct order_in, .required = true),
     O(FROM_BODY, KIND_CHOICE, action, .required = true, .choices = journal_names_order_actions),
-    O(FROM_BODY, KIND_CHOICE, side, .required = true, .choices = journal_names_sides),
+    O(FROM_BODY, KIND_CHOICE, side, .required = true, .choices = trade_side_names),
     O(FROM_BODY, KIND_NUMBER, size, .above_zero = true),
     REASON,
     O(FROM_BODY, KIND_LINE, client_order_id, .min = 1, .max = 200),

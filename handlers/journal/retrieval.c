@@ -1,6 +1,6 @@
 /* Retrievals: the searches on record, and the text that each of them gave. */
+#include "handlers/journal/journal.h"
 #include "handlers/kit/export.h"
-#include "handlers/kit/fields.h"
 #include "handlers/kit/reply.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
@@ -14,19 +14,13 @@ struct retrieval_in {
 
 /* clang-format off */
 #define R(from, kind_, member, ...) FIELD(from, kind_, struct retrieval_in, member, __VA_ARGS__)
-#define AS_OF FIELD_AS_OF(struct retrieval_in)
 
-static const struct field get_fields[] = { FIELD_ID(struct retrieval_in), AS_OF, END_FIELDS };
+static const struct field get_fields[] = { FIELD_ID(struct retrieval_in), FIELD_AS_OF(struct retrieval_in), END_FIELDS };
 #define FILTER \
-    R(FROM_QUERY, KIND_UUID, deployment_id), \
+    JOURNAL_FILTER(struct retrieval_in), \
+    JOURNAL_FILTER_AUTHOR(struct retrieval_in), \
     R(FROM_QUERY, KIND_CHOICE, kind, .choices = CHOICES("episodic", "memories")), \
-    R(FROM_QUERY, KIND_LINE, symbol, .min = 1, .max = 64), \
-    R(FROM_QUERY, KIND_UUID, memory_id), \
-    R(FROM_QUERY, KIND_LINE, agent_name, .min = 1, .max = 200), \
-    R(FROM_QUERY, KIND_LINE, model_call_id, .min = 1, .max = 200), \
-    R(FROM_QUERY, KIND_TIME, since), \
-    R(FROM_QUERY, KIND_TIME, until), \
-    AS_OF
+    R(FROM_QUERY, KIND_UUID, memory_id)
 static const struct field list_fields[] = { FILTER, FIELD_PAGE(struct retrieval_in), END_FIELDS };
 static const struct field export_fields[] = { FILTER, FIELD_EXPORT(struct retrieval_in), END_FIELDS };
 /* clang-format on */

@@ -6,7 +6,7 @@
 #include "core/base/time_text.h"
 #include "core/base/vector.h"
 #include "core/journal/render.h"
-#include "handlers/kit/fields.h"
+#include "handlers/journal/journal.h"
 #include "handlers/kit/find.h"
 #include "handlers/kit/reply.h"
 #include "handlers/routes.h"
@@ -34,7 +34,7 @@ static const char *const statuses[] = { "active",    "open",    "closed",     "p
     S(KIND_INT, max_tokens, .min = RENDER_MIN_TOKENS, .max = 20000, .fallback = "800")
 #define FILTER_ROWS \
     S(KIND_TAGS, kind, .min = 1, .max = 6, .item_max = 16), \
-    S(KIND_LINE, symbol, .min = 1, .max = 64), \
+    JOURNAL_SYMBOL(FROM_BODY, struct memory_search), \
     S(KIND_TAGS, status, .min = 1, .max = 7, .item_max = 16), \
     S(KIND_TAGS, tags, .min = 1, .max = 16, .item_max = 64), \
     S(KIND_UUID, deployment_id), \
@@ -46,8 +46,7 @@ static const struct field filter_fields[] = { FILTER_ROWS, END_FIELDS };
 static const struct field search_fields[] = {
     QUERY_ROWS, FILTER_ROWS,
     S(KIND_TIME, as_of),
-    S(KIND_LINE, agent_name, .min = 1, .max = 200),
-    S(KIND_LINE, model_call_id, .min = 1, .max = 200),
+    JOURNAL_AUTHOR(struct memory_search),
     FIND_FIELDS(struct memory_search, find),
     END_FIELDS,
 };
@@ -262,7 +261,7 @@ static enum err memory_search(struct call *c)
     TRY(make_query(c, s));
     TRY(find_run(c, &store, s, &s->find));
     TRY(query_tx(c, record_tx, s));
-    c->left_unsealed = true;
+    journal_stored(c, false);
     reply_lacks(c, s->find.pending);
     return OK;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/journal/journal_names.h"
+#include "core/ledger/trade.h"
 #include "handlers/journal/journal.h"
 #include "handlers/kit/export.h"
 #include "handlers/kit/reply.h"
@@ -29,7 +30,7 @@ struct thesis_in {
 #define AUTHOR JOURNAL_AT(struct thesis_in), JOURNAL_AUTHOR(struct thesis_in)
 #define TEXT(...) T(FROM_BODY, KIND_TEXT, text, .min = 1, .max = 20000, __VA_ARGS__)
 #define PARTS \
-    T(FROM_BODY, KIND_CHOICE, side, .choices = journal_names_sides), \
+    T(FROM_BODY, KIND_CHOICE, side, .choices = trade_side_names), \
     T(FROM_BODY, KIND_TEXT, invalidation, .min = 1, .max = 2000), \
     T(FROM_BODY, KIND_TEXT, target, .min = 1, .max = 2000), \
     T(FROM_BODY, KIND_LINE, horizon, .min = 1, .max = 200), \
@@ -93,8 +94,7 @@ QUERY(thesis_close, THESIS_CLOSE, close_fields, .missing = "thesis {id}");
 
 /* ---- opening ---- */
 
-/* Opens the thesis. A request that loses against another one at the same time finds it open in the next try.
- */
+/* Opens the thesis. A request that loses to a concurrent one finds its thesis open in the next try. */
 static enum err open_thesis(struct call *c)
 {
     enum { TRIES_MAX = 8 };

@@ -6,8 +6,7 @@
  *   3. exact         unless there are: compares all vectors that pass the filter, unless too many do
  *   4. nearest       if too many: asks the vector index, which returns an approximation
  *   5. exact         if the index returned too few: compares all, however many
- *   6. other_dim     if nothing could be compared with the caller's vector: whether it has the wrong
- * dimension
+ *   6. other_dim     if the caller's vector matched none: whether it has the wrong dimension
  *   7. found         reads the best entries in full
  *
  * Most searches run 1, 2, 7 and either 3 or 4. Each of 3, 4 and 5 also finds the candidates by words, returns
