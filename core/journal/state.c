@@ -167,6 +167,7 @@ static const struct state_thesis **other_theses(struct arena *arena, const struc
                                                 size_t *with_text)
 {
     size_t room = s->thesis_count + 1, n = 0;
+    *with_text = 0;
     for (size_t i = 0; i < s->position_count; i++)
         room += s->positions[i].thesis_count;
     const struct state_thesis **list = arena_alloc(arena, room * sizeof *list);
