@@ -9,16 +9,18 @@ const SHOWN = { trades: 10, positions: 3 };
 
 /** A service with its own database in the cluster. */
 export async function openDatabase(stage, name) {
-  await stage.query(`create database ${name}`);
+  await stage.query(`create database ${name} owner daybook`);
+  const client = new pg.Client({ ...stage.admin, database: name });
+  client.on('error', () => {}); // the failing query reports it
+  await client.connect();
+  for (const extension of ['vector', 'pg_trgm']) await client.query(`create extension ${extension}`);
   const service = await startDaybook(
     stage.daybookd,
     ['--database-url', stage.url.replace('/daybook?', `/${name}?`)],
     'ignore',
   );
   await ready(service);
-  const client = new pg.Client({ ...stage.database, database: name });
-  await client.connect();
-  return { service, query: async (...asked) => (await client.query(...asked)).rows, close: () => client.end() };
+  return { service, client, query: async (...asked) => (await client.query(...asked)).rows, close: () => client.end() };
 }
 
 /** Checks the data before measuring: the number of closed trades, and a context of full size. */

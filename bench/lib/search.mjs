@@ -134,12 +134,11 @@ export async function measureSearch(stage, plan) {
   const all = [];
   for (const { count, dim, seed } of plan.memories) {
     const place = await openDatabase(stage, `memory_${count}`);
-    const client = await connect({ ...stage.database, database: `memory_${count}` });
+    const { client } = place;
     await fillVectors(client, { count, dim });
     const queries = await queryVectors(client, { count: plan.queries });
     const found = await measureMemory({ ...place, dim, queries }, plan);
     all.push({ count, dim, found, seed: seed && (await measureSeed(stage, { count, dim }, plan.seedSearches)) });
-    await client.end();
     await place.close();
     await place.service.stop();
     await stage.query(`drop database memory_${count}`);

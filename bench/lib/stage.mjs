@@ -119,6 +119,15 @@ export async function ready(service) {
     if (performance.now() > limit) throw new Error('the service was not ready within a minute');
 }
 
+/**
+ * Marks what has no vector yet, so that the service does not compute vectors for it while others are measured. It computes few while
+ * requests arrive.
+ */
+export async function skipVectors(query) {
+  for (const table of ['lessons', 'memories'])
+    await query(`update daybook.${table} set embedding_status = 'embedded' where embedding_status = 'pending'`);
+}
+
 async function fillLibrary(base, count) {
   const next = lessonMaker(7);
   let left = count;
@@ -134,6 +143,8 @@ async function fillLibrary(base, count) {
 /** Moves the newest lessons out of the library for pgbench to write: real texts with the similarity keys of the service. */
 async function setSparesAside(stage, count) {
   await stage.query('create schema bench');
+  await stage.query('grant usage on schema bench to daybook');
+  await stage.query('alter default privileges in schema bench grant all on tables to daybook');
   await stage.query(
     `create table bench.spares as
      with gone as (delete from daybook.lessons where id in (select id from daybook.lessons order by id desc limit ${count}) returning *)
@@ -164,7 +175,9 @@ export async function openStage(stage, plan, say) {
   stage.postmaster = Number(postmaster);
   stage.database = { host: socket, port, user: 'daybook', database: 'daybook' };
   stage.url = `postgresql://daybook@/daybook?host=${encodeURIComponent(socket)}&port=${port}`;
-  stage.client = new pg.Client(stage.database);
+  // The service has no rights beyond its schema; the stage makes databases, checkpoints and data.
+  stage.admin = { ...stage.database, user: 'daybook_admin' };
+  stage.client = new pg.Client(stage.admin);
   stage.client.on('error', () => {}); // the failing query reports it
   await stage.client.connect();
   stage.query = async (sql, values) => (await stage.client.query(sql, values)).rows;
@@ -182,6 +195,7 @@ export async function openStage(stage, plan, say) {
 
   say(`writing ${plan.lessons} lessons …`);
   await fillLibrary(stage.service.base, plan.lessons + plan.spares);
+  await skipVectors(stage.query);
   await setSparesAside(stage, plan.spares);
   stage.ids = (await stage.query('select id from daybook.lessons')).map((row) => row.id);
   writeFileSync(stage.file('ids.txt'), stage.ids.join('\n') + '\n');

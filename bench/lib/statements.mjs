@@ -22,11 +22,15 @@ function readBind(message) {
   return [message.toString('utf8', name, formats - 1), values];
 }
 
+/** The session settings that a query makes, as options for another session. */
+const settingsOf = (sql) =>
+  [...sql.matchAll(/set_config\('([^']+)','([^']*)',false\)/g)].map(([, name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`).join(' ');
+
 /**
- * Parses what a client sends. `onStart` gets the session parameters, `onPrepare` the name and text of each statement, `onBind` the name
- * and values of each execution.
+ * Parses what a client sends. `onQuery` gets the text of each simple query, `onPrepare` the name and text of each statement, `onBind` the
+ * name and values of each execution.
  */
-function recorder(onStart, onPrepare, onBind) {
+function recorder(onQuery, onPrepare, onBind) {
   let held = Buffer.alloc(0);
   let started = false;
   return (data) => {
@@ -38,7 +42,8 @@ function recorder(onStart, onPrepare, onBind) {
       const texts = held.toString('utf8', started ? 5 : 8, end).split('\0');
       if (!started && held.readUInt32BE(4) === PROTOCOL_3) {
         started = true;
-        onStart(Object.fromEntries(Array.from({ length: texts.length >> 1 }, (_, i) => texts.slice(2 * i, 2 * i + 2))));
+      } else if (started && held[0] === 'Q'.charCodeAt(0)) {
+        onQuery(texts[0]);
       } else if (started && held[0] === 'P'.charCodeAt(0)) {
         onPrepare(texts[0], texts[1]);
       } else if (started && held[0] === 'B'.charCodeAt(0)) {
@@ -79,7 +84,7 @@ export async function recordStatements(stage, names, act = () => {}) {
     };
     client.on(
       'data',
-      recorder((session) => (options = session.options ?? ''), onPrepare, (name, values) => recorded.get(name || unnamed)?.sent.push(values)),
+      recorder((sql) => (options ||= settingsOf(sql)), onPrepare, (name, values) => recorded.get(name || unnamed)?.sent.push(values)),
     );
     client.pipe(server).pipe(client);
     for (const socket of [client, server]) socket.on('error', () => socket.destroy());

@@ -1,6 +1,7 @@
 // Requests per second and CPU time: contenders take turns on the same machine and data.
 import { endedChildrenUs, machineUs, processUs, treeUs } from './cpu.mjs';
 import { pgbench, preparePgbench, refillPgbench } from './pgbench.mjs';
+import { skipVectors } from './stage.mjs';
 import { wrk } from './wrk.mjs';
 
 export const CONNECTIONS = 64;
@@ -120,7 +121,9 @@ export async function rounds(all, count, seconds, before = () => {}) {
 const refill = (stage, kind) => async (contender, seconds) => {
   await refillPgbench(stage, kind, seconds);
   // The first change of a page after a checkpoint logs the whole page, so every contender starts after a checkpoint.
-  if (kind === 'create') await stage.query('checkpoint');
+  if (kind !== 'create') return;
+  await skipVectors(stage.query);
+  await stage.query('checkpoint');
 };
 
 export async function measureThroughput(stage, plan, kind) {
