@@ -79,7 +79,7 @@ static void conn_drop(struct conn *c, int64_t retry_us)
     if (c->uncommitted) {
         PQclear(c->uncommitted_result);
         c->db->lost_ops++;
-        conn_end_op(c, conn_take_uncommitted(c), NULL, ERR_OUTCOME_UNKNOWN);
+        conn_fail_ops(c, conn_take_uncommitted(c), ERR_OUTCOME_UNKNOWN);
     }
     struct op *resend = c->resend;
     c->resend = NULL;

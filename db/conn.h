@@ -25,6 +25,7 @@ struct op {
     bool writes;          /* if the connection is lost, the outcome is unknown */
     bool sent;            /* the server may have received it */
     bool alone;           /* gets its own sync, so errors of other statements do not abort it */
+    bool separate;        /* is not executed together with others */
     bool retryable;       /* failed by a serialization failure or a deadlock */
     const char *detail;   /* what the error's title does not say; NULL: the title is enough */
     enum err prepare_err; /* why its preparation failed, or OK */
@@ -79,6 +80,7 @@ struct conn {
     int64_t active_us; /* when the server last sent something, or when the first response became pending */
     int batches;       /* pending syncs */
     int in_flight;     /* ops sent and not answered */
+    int grouped;       /* those of them that are writes of a statement with a form for several requests */
 };
 
 void conn_init(struct conn *c, struct db *db, enum lane lane);
@@ -88,9 +90,10 @@ void conn_close(struct conn *c);
 bool conn_usable(const struct conn *c);
 /* Stops using the connection: it is lost as soon as the pending responses have arrived. */
 void conn_leave(struct conn *c, enum hosts_cause cause, const char *why);
-/* Sends the statement, or queues it: reads until conn_flush batches them, others while the window is full. A
- * queued statement whose request stops waiting never runs. On an error the caller keeps the operation.
- * ERR_DATABASE_UNAVAILABLE: nothing ran. ERR_OUTCOME_UNKNOWN: a write may have run. */
+/* Sends the statement, or queues it: reads until conn_flush batches them, writes that can be executed
+ * together while others of them are in flight, and others while the window is full. A queued statement whose
+ * request stops waiting never runs. On an error the caller keeps the operation. ERR_DATABASE_UNAVAILABLE:
+ * nothing ran. ERR_OUTCOME_UNKNOWN: a write may have run. */
 enum err conn_send(struct conn *c, struct op *op) must_check;
 /* Ends the transaction of the statements sent before, if there are any. */
 void conn_end_batch(struct conn *c);

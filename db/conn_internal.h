@@ -5,7 +5,7 @@
 #include "db/conn.h"
 
 enum {
-    TOGETHER_MAX = 64,                 /* reads in one execution */
+    TOGETHER_MAX = 64,                 /* requests in one execution */
     ANSWER_GRACE_US = 5 * 1000 * 1000, /* after statement_timeout, before the server counts as dead */
 };
 
@@ -43,6 +43,12 @@ struct op *conn_dequeue(struct conn *c);
 /* Sends queued operations while the window has room, and drops those whose request stopped waiting. */
 void conn_send_queued(struct conn *c);
 void conn_receive(struct conn *c);
+
+/* Whether it is a write that can be executed together with others: what arrives while one is in flight on the
+ * connection becomes the next execution, and shares its commit. */
+bool conn_is_grouped(const struct op *op);
+/* Counts it as in flight, or no longer. */
+void conn_set_sent(struct conn *c, struct op *op, bool sent);
 
 /* Reports the outcome to the waiting request, if any, and frees the operation. */
 void conn_end_op(struct conn *c, struct op *op, PGresult *result, enum err err);

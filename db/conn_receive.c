@@ -28,7 +28,7 @@ void conn_release_result(PGresult *result, int *result_refs)
 
 void conn_end_op(struct conn *c, struct op *op, PGresult *result, enum err err)
 {
-    c->in_flight -= op->sent;
+    conn_set_sent(c, op, false);
     if (op->done)
         op->done(op, result, err);
     else if (result)
@@ -190,7 +190,10 @@ static void statement_done(struct conn *c, struct op *op)
         }
         return;
     }
-    if (op->next) {
+    if (op->next && op->writes && (!PQresultErrorField(r, PG_DIAG_SQLSTATE) || ends_session(r)) &&
+        status != PGRES_PIPELINE_ABORTED) {
+        conn_fail_ops(c, op, result_error(c, op, r));
+    } else if (op->next) {
         resend_separately(c, op);
     } else if (status == PGRES_PIPELINE_ABORTED && !op->prepare_err && op->done && !op->alone) {
         op->next = c->resend; /* another statement failed, this one did not run */
@@ -207,7 +210,11 @@ static void statement_done(struct conn *c, struct op *op)
 static void committed(struct conn *c)
 {
     PGresult *r = c->uncommitted_result;
-    conn_end_op(c, conn_take_uncommitted(c), r, OK);
+    struct op *op = conn_take_uncommitted(c);
+    if (op->next)
+        together_done(c, op, r);
+    else
+        conn_end_op(c, op, r, OK);
 }
 
 /* An error where a sync was expected: the server rolled back the write before it. */
@@ -218,7 +225,7 @@ static void commit_failed(struct conn *c)
     if (c->uncommitted) {
         PQclear(c->uncommitted_result);
         struct op *op = conn_take_uncommitted(c);
-        conn_end_op(c, op, NULL, result_error(c, op, r));
+        conn_fail_ops(c, op, result_error(c, op, r));
     }
     PQclear(r);
 }
@@ -229,9 +236,9 @@ static void resend_aborted(struct conn *c)
     c->resend = NULL;
     for (struct op *op = list; op; op = next) {
         next = op->next;
-        op->alone = true;
-        c->in_flight--;
-        op->sent = false;
+        op->next = NULL;
+        conn_set_sent(c, op, false);
+        op->alone = op->separate = true;
         enum err err = op->done ? conn_send(c, op) : ERR_DATABASE_UNAVAILABLE;
         if (err != OK)
             conn_end_op(c, op, NULL, err);

@@ -138,6 +138,25 @@ void conn_end_batch(struct conn *c)
         sync_now(c);
 }
 
+bool conn_is_grouped(const struct op *op)
+{
+    return op->writes && !op->separate && op->statement && op->statement->together;
+}
+
+void conn_set_sent(struct conn *c, struct op *op, bool sent)
+{
+    const int change = (int)sent - (int)op->sent;
+    c->in_flight += change;
+    c->grouped += conn_is_grouped(op) ? change : 0;
+    op->sent = sent;
+}
+
+/* Whether the window has room for the operation. */
+static bool has_room(const struct conn *c, const struct op *op)
+{
+    return c->in_flight < window[c->lane] && !(c->grouped && conn_is_grouped(op));
+}
+
 static enum err transmit(struct conn *c, struct op *op)
 {
     if (op->alone && c->unsynced)
@@ -146,10 +165,8 @@ static enum err transmit(struct conn *c, struct op *op)
         conn_broken(c);
         return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
     }
-    for (struct op *each = op; each; each = each->next) {
-        each->sent = true;
-        c->in_flight++;
-    }
+    for (struct op *each = op; each; each = each->next)
+        conn_set_sent(c, each, true);
     if (op->alone)
         sync_now(c);
     return OK;
@@ -159,7 +176,7 @@ enum err conn_send(struct conn *c, struct op *op)
 {
     if (!conn_usable(c))
         return ERR_DATABASE_UNAVAILABLE;
-    if (c->lane != LANE_READ && c->in_flight < window[c->lane])
+    if (c->lane != LANE_READ && has_room(c, op))
         return transmit(c, op);
     enqueue(c, op);
     return OK;
@@ -172,7 +189,7 @@ static void gather(struct conn *c, struct op *op)
     c->queue_last = NULL;
     for (int count = 1; *at;) {
         struct op *other = *at;
-        if (count < TOGETHER_MAX && other->statement == op->statement && !other->alone && other->done) {
+        if (count < TOGETHER_MAX && other->statement == op->statement && !other->separate && other->done) {
             *at = other->next;
             c->queued--;
             other->next = NULL;
@@ -187,13 +204,13 @@ static void gather(struct conn *c, struct op *op)
 
 void conn_send_queued(struct conn *c)
 {
-    while (c->queue && c->in_flight < window[c->lane] && conn_usable(c)) {
+    while (c->queue && has_room(c, c->queue) && conn_usable(c)) {
         struct op *op = conn_dequeue(c);
         if (!op->done) {
             conn_end_op(c, op, NULL, OK);
             continue;
         }
-        if (op->statement && op->statement->together && !op->alone)
+        if (op->statement && op->statement->together && !op->separate)
             gather(c, op);
         enum err err = transmit(c, op);
         if (err != OK)

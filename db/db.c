@@ -77,6 +77,7 @@ static enum err await(struct task *t, struct awaited *a)
     const enum lane op_lane = a->conn ? LANE_SLOW : op->statement->lane;
     op->done = awaited_done;
     op->user = a;
+    op->separate = a->conn;
     op->alone = a->conn || op->writes;
     a->wait.give_up = awaited_give_up;
     t->db.retry = false;

@@ -12,7 +12,8 @@
 
 enum {
     REPLAN_US = 10 * 1000 * 1000,
-    OTHERS_US = 100 * 1000, /* one write connection is enough to be ready: the others connect later */
+    GROUPED_CONNECTIONS = 2, /* one executes a group of writes while the next one gathers */
+    OTHERS_US = 100 * 1000,  /* one write connection is enough to be ready: the others connect later */
 };
 
 /* Each connection plans its statements once, for the table sizes of that moment. Tables grow, so the plans
@@ -153,11 +154,12 @@ void lanes_op_free(struct db *db, struct op *op)
     db->spare = op;
 }
 
-/* The least loaded one: spreading writes lets PostgreSQL flush the commits of several connections at once. */
-struct conn *lanes_write_conn(struct db *db)
+/* The least loaded one: spreading writes lets PostgreSQL flush the commits of several connections at once.
+ * Writes that can be executed together use few connections, so that they are. */
+static struct conn *write_conn(struct db *db, int count)
 {
     struct conn *best = NULL;
-    for (int i = 0; i < db->write_count; i++) {
+    for (int i = 0; i < count; i++) {
         struct conn *c = &db->write[i];
         if (conn_usable(c) && (!best || c->in_flight + c->queued < best->in_flight + best->queued))
             best = c;
@@ -165,9 +167,24 @@ struct conn *lanes_write_conn(struct db *db)
     return best;
 }
 
+struct conn *lanes_write_conn(struct db *db)
+{
+    return write_conn(db, db->write_count);
+}
+
+static struct conn *conn_for(struct db *db, const struct op *op)
+{
+    struct conn *c = NULL;
+    if (op->statement->lane == LANE_READ)
+        return &db->read;
+    if (conn_is_grouped(op) && db->write_count > GROUPED_CONNECTIONS)
+        c = write_conn(db, GROUPED_CONNECTIONS);
+    return c ? c : lanes_write_conn(db);
+}
+
 enum err lanes_send(struct db *db, struct op *op)
 {
-    struct conn *c = op->statement->lane == LANE_READ ? &db->read : lanes_write_conn(db);
+    struct conn *c = conn_for(db, op);
     return c ? conn_send(c, op) : ERR_DATABASE_UNAVAILABLE;
 }
 

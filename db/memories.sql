@@ -8,34 +8,38 @@ agent_name, model_call_id, known_from, created_at
 -- A memory about a thesis belongs to the symbol and the deployment of the thesis unless it names its own,
 -- which must be the same. Without a fault it is stored together with its event. The thesis must have been
 -- open by the time of the memory, so that no past shows a thesis of its future.
--- name: memory_create :write :one
-with thesis as (
-    select id, symbol, deployment_id, known_from
-    from memories
-    where owner = :owner and id = :thesis_id::uuid and version = 1 and kind = 'thesis'
-), deployment as (
-    select d.id, d.mode, d.created_at, a.last_tick_at
-    from deployments d
-    join agent_state a on a.owner = :owner and a.deployment_id = d.id
-    where d.owner = :owner
-      and d.id = coalesce(:deployment_id::uuid, (select deployment_id from thesis))
+-- name: memory_create :write :one :together
+with given as (
+    select :owner::text as owner, :new_id::uuid as new_id, :at::timestamptz as at, :now::timestamptz as now,
+        :kind::text as kind, :text::text as text, :symbol::text as symbol, :action::text as action,
+        coalesce(:evidence::text[], '{}') as evidence, coalesce(:tags::text[], '{}') as tags,
+        :deployment_id::uuid as deployment_id, :thesis_id::uuid as thesis_id, :agent_name::text as agent_name,
+        :model_call_id::text as model_call_id
 ), entry as (
-    select c.at, d.id as deployment_id, coalesce(:symbol::text, t.symbol) as symbol,
-        :deployment_id::uuid is null or d.id is not null as _deployment_known,
-        :thesis_id::uuid is null or coalesce(t.known_from <= c.at, false) as _thesis_known,
-        case when t.symbol <> :symbol::text then t.symbol end as _thesis_symbol,
+    select g.*, c.at as known_from, d.id as known_deployment, coalesce(g.symbol, t.symbol) as known_symbol,
+        g.deployment_id is null or d.id is not null as _deployment_known,
+        g.thesis_id is null or coalesce(t.known_from <= c.at, false) as _thesis_known,
+        case when t.symbol <> g.symbol then t.symbol end as _thesis_symbol,
         case when t.deployment_id <> d.id then t.deployment_id end as _thesis_deployment
-    from (select) always
-    left join thesis t on true
-    left join deployment d on true
+    from given g
+    left join lateral (
+        select symbol, deployment_id, known_from
+        from memories
+        where owner = g.owner and id = g.thesis_id and version = 1 and kind = 'thesis'
+        offset 0) t on true
+    left join lateral (
+        select d.id, d.mode, d.created_at, a.last_tick_at
+        from deployments d
+        join agent_state a on a.owner = g.owner and a.deployment_id = d.id
+        where d.owner = g.owner and d.id = coalesce(g.deployment_id, t.deployment_id)
+        offset 0) d on true
     cross join lateral (
-        select journal_now(:at::timestamptz, d.mode, d.created_at, d.last_tick_at, :now::timestamptz) as at) c
+        select journal_now(g.at, d.mode, d.created_at, d.last_tick_at, g.now) as at) c
 ), created as (
     insert into memories (owner, id, version, known_from, kind, status, at, text_id, text, symbol, action,
         evidence, tags, deployment_id, thesis_id, agent_name, model_call_id)
-    select :owner, :new_id::uuid, 1, at, :kind, 'active', at, :new_id::uuid, :text, symbol, :action,
-        coalesce(:evidence::text[], '{}'), coalesce(:tags::text[], '{}'), deployment_id, :thesis_id::uuid,
-        :agent_name, :model_call_id
+    select owner, new_id, 1, known_from, kind, 'active', known_from, new_id, text, known_symbol, action,
+        evidence, tags, known_deployment, thesis_id, agent_name, model_call_id
     from entry
     where _deployment_known and _thesis_known and _thesis_symbol is null and _thesis_deployment is null
     returning *
@@ -47,8 +51,8 @@ with thesis as (
     from created
 )
 select c.*, _deployment_known, _thesis_known, _thesis_symbol, _thesis_deployment
-from entry
-left join (select {columns} from created) c on true
+from entry e
+left join lateral (select {columns} from created where owner = e.owner and id = e.new_id) c on true
 
 -- name: memory_get :read :one
 select {columns}

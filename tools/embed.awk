@@ -7,7 +7,9 @@
 # with its lane (:read, :write, :slow) and its shape (:one, :list, :none). Parameters are written :name and become $1, $2, ...
 # The first one is always the owner, unless the line says :unowned. PostgreSQL refuses a statement that takes a parameter and
 # does not use it, so a statement cannot forget its owner.
-# A :read :one statement gets a second form that answers many requests at once: `.together` in db/statement.h.
+# A :read :one statement gets a second form that answers many requests at once: `.together` in db/statement.h. So does a :write :one
+# statement that is marked :together: all its parameters are in its first WITH query, `given`, a row for each request, and the
+# last SELECT returns a row for each.
 #
 # Lines under "-- part: columns" replace {columns} in the statements and parts below it, up to the end of the file. That is the
 # whole template language: what two files share is a view or a function of a migration.
@@ -152,6 +154,26 @@ function together(    i, arrays, columns) {
         show_quotes(number_params(body, "q.p")) "\n) as r"
 }
 
+# The same for a statement that writes. Only its first WITH query has parameters.
+function write_together(    i, arrays, columns, given, rest, at, last) {
+    for (i = 1; i <= params; i++) {
+        arrays = arrays (i > 1 ? ", " : "") "$" i "::text[]"
+        columns = columns "p" i ", "
+    }
+    at = index(body, "\n), ")
+    if (body !~ /^with given as \(\n    select / || !at)
+        fail("a :together statement begins with given as (select ...)")
+    given = substr(body, 1, at - 1)
+    rest = substr(body, at)
+    if (number_params(rest, "$") != rest)
+        fail("all parameters of a :together statement are in `given`")
+    sub(/\n    select /, "&q.n as _n, ", given)
+    for (i = 1; match(substr(rest, i), /\nselect /); i += RSTART + RLENGTH - 1)
+        last = i + RSTART + RLENGTH - 1
+    rest = substr(rest, 1, last - 1) "_n, " substr(rest, last)
+    return show_quotes(number_params(given, "q.p") "\n    from unnest(" arrays ") with ordinality as q (" columns "n)" rest)
+}
+
 function emit(form, sql,    i, list) {
     for (i = 1; i <= params; i++)
         list = list (i > 1 ? ", " : "") "$" i " " names[i]
@@ -174,9 +196,9 @@ function finish_statement(    i, list, code) {
         "const struct statement " toupper(name) " = {\n    .name = \"" name "\",\n    .index = " count \
         ",\n    .lane = " lane ",\n    .shape = " shape ",\n    .owned = " (owned ? "true" : "false") \
         ",\n    .param_count = " params ",\n    .params = " name "_params,\n    .sql =\n" emit(name, show_quotes(code))
-    if (lane == "LANE_READ" && shape == "SHAPE_ONE")
+    if (lane == "LANE_READ" && shape == "SHAPE_ONE" || grouped)
         definitions = definitions "    ,\n    .together_name = \"" name "_together\",\n    .together =\n" \
-            emit(name "_together", together())
+            emit(name "_together", grouped ? write_together() : together())
     definitions = definitions "};\n\n"
     all = all "    &" toupper(name) ",\n"
     count++
@@ -198,6 +220,7 @@ function start_statement(    i) {
         fail("bad statement name")
     lane = shape = heading = ""
     owned = 1
+    grouped = 0
     for (i = 4; i <= NF; i++) {
         if ($i == ":read" || $i == ":write" || $i == ":slow")
             lane = "LANE_" toupper(substr($i, 2))
@@ -205,12 +228,16 @@ function start_statement(    i) {
             shape = "SHAPE_" toupper(substr($i, 2))
         else if ($i == ":unowned")
             owned = 0
+        else if ($i == ":together")
+            grouped = 1
         else
             fail("unknown word " $i)
         heading = heading " " $i
     }
     if (lane == "" || shape == "")
         fail("statement " name " needs a lane and a shape")
+    if (grouped && (lane != "LANE_WRITE" || shape != "SHAPE_ONE"))
+        fail("only a :write :one statement is marked :together")
 }
 
 what == "statements" && FNR == 1 {

@@ -37,6 +37,13 @@ START_TEST(invalid_input_is_rejected_with_its_line)
         const char *sql, *said;
     } cases[] = {
         { "select 1\n", ":1: text before the first statement" },
+        { "-- name: a :read :one :together\nselect 1\n",
+          ":1: only a :write :one statement is marked :together" },
+        { "-- name: a :write :one :together\nselect 1\n",
+          ":1: a :together statement begins with given as (select ...)" },
+        { "-- name: a :write :one :together\nwith given as (\n    select :id\n), x as (select :id)\nselect "
+          "1\n",
+          ":1: all parameters of a :together statement are in `given`" },
         { "-- name: a :read\nselect 1\n", ":1: statement a needs a lane and a shape" },
         { "-- name: a :read :many\nselect 1\n", ":1: unknown word :many" },
         { "-- name: A :read :one\nselect 1\n", ":1: bad statement name" },

@@ -217,6 +217,52 @@ test('of many concurrent retractions, one succeeds', async () => {
   assert.equal((await eventsOf(s.query, id)).length, 2);
 });
 
+test('memories that arrive together are stored together, and each gets its own answer', async () => {
+  const other = s.api.as((await createKey(s.url, 'neighbour', 'agent')).key);
+  const { id: deployment_id } = await deploy(s.api, { at: day(1) });
+  const thesis = await openThesis(s.api, { symbol: 'BTC', deployment_id, at: day(2) });
+  const before = Number((await s.query("SELECT count(*) FROM daybook.memories WHERE owner = 'neighbour'"))[0].count);
+  const ask = [
+    (text) => s.api.post('/v1/memories', newMemory({ text, deployment_id, at: day(3) })),
+    (text) => s.api.post('/v1/memories', newMemory({ text, deployment_id: UNKNOWN_ID })),
+    (text) => s.api.post('/v1/memories', newMemory({ text, thesis_id: UNKNOWN_ID })),
+    (text) => s.api.post('/v1/memories', newMemory({ text, symbol: undefined, thesis_id: thesis.id, at: day(3), evidence: ['a,b', '"', '\\', 'NULL'] })),
+    (text) => s.api.post('/v1/memories', newMemory({ text, symbol: 'ETH', thesis_id: thesis.id, at: day(3) })),
+    (text) => other.post('/v1/memories', newMemory({ text })),
+    (text) => other.post('/v1/memories', newMemory({ text, deployment_id })),
+  ];
+  const answers = await Promise.all(Array.from({ length: 40 * ask.length }, (_, n) => ask[n % ask.length](`together ${n}`)));
+  for (const [n, { status, json }] of answers.entries()) {
+    const wanted = [201, 404, 422, 201, 422, 201, 404][n % ask.length];
+    assert.equal(status, wanted, `${n}: ${JSON.stringify(json)}`);
+    if (status !== 201) continue;
+    assert.equal(json.text, `together ${n}`);
+    const owner = n % ask.length === 5 ? 'neighbour' : 'local';
+    const [row] = await s.query('SELECT owner, text, deployment_id, thesis_id, symbol FROM daybook.memories WHERE id = $1', [json.id]);
+    assert.deepEqual([row.owner, row.text, row.deployment_id, row.thesis_id, row.symbol], [owner, json.text, json.deployment_id, json.thesis_id, json.symbol]);
+    assert.equal((await eventsOf(s.query, json.id)).length, 1);
+  }
+  assert.deepEqual(answers[3].json.evidence, ['a,b', '"', '\\', 'NULL']);
+  assert.equal(answers[3].json.symbol, 'BTC');
+  assert.equal(Number((await s.query("SELECT count(*) FROM daybook.memories WHERE owner = 'neighbour'"))[0].count), before + 40);
+  other.close();
+});
+
+test('a memory that PostgreSQL refuses fails alone', async () => {
+  await s.query(`ALTER TABLE daybook.memories ADD CONSTRAINT refused CHECK (text <> 'refused')`);
+  try {
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, n) => s.api.post('/v1/memories', newMemory({ text: n % 8 ? `kept ${n}` : 'refused' }))),
+    );
+    assert.deepEqual(answers.map(({ status }) => status), answers.map((_, n) => (n % 8 ? 201 : 500)));
+    const ids = answers.filter(({ status }) => status === 201).map(({ json }) => json.id);
+    const [{ count }] = await s.query('SELECT count(*) FROM daybook.memories WHERE id = ANY ($1)', [ids]);
+    assert.equal(Number(count), 56);
+  } finally {
+    await s.query('ALTER TABLE daybook.memories DROP CONSTRAINT refused');
+  }
+});
+
 test('an Idempotency-Key replays a memory byte for byte and stores it once', async () => {
   const headers = { 'idempotency-key': 'memory-1' };
   const body = newMemory();

@@ -40,3 +40,16 @@ where :owner <> ''
 
 -- name: nobody :read :list :unowned
 select 1
+
+-- name: group :write :one :together
+with given as (
+    select :owner as owner, :id::uuid as id, coalesce(:tags::text[], '{}') as tags -- each request: :x
+), stored as (
+    insert into t (owner, id, tags)
+    select owner, id, tags
+    from given
+    returning *
+)
+select g.id, exists (
+    select from stored s where s.id = g.id) as stored
+from given g
