@@ -24,8 +24,7 @@ with recursive unsealed (journal_id) as (
 -- Seals up to :most events of each journal, of 100 journals at most, except of those that others seal.
 -- name: journals_seal :slow :list
 {unsealed}
-select sum(seal_journal(:owner, j.journal_id, :most::int, false)) as sealed
-from (select journal_id from unsealed where journal_id is not null limit 100) j
+select seal_journals(:owner, array(select journal_id from unsealed where journal_id is not null limit 100), :most::int) as sealed
 
 -- name: journal_seal :slow :list
 select seal_journal(:owner, :journal_id::uuid, :most::int, true) as sealed

@@ -59,18 +59,23 @@ limit :max_pending::int
 select id from near union select id from by_word
 union (select id from waiting order by at desc, id desc limit :max_candidates::int)
 
+-- The candidates are read by their keys: as a join, the planner would read all memories.
 -- part: regimes
 0 as shared, 0 as differing, null::json as mismatch
 -- part: scored
 select m.id, (extract(epoch from m.at) * 1000000)::bigint as created_us, c.cosine, h.weight, h.coverage, {regimes}
 from ({found}) found
-join memory_items m on m.id = found.id and {current}
+cross join lateral (select m.id, m.at, m.text_id, m.words from memory_items m where m.id = found.id and {current} offset 0) m
 left join lateral ({cosine}) c on true
 cross join lateral {score_words} h
 
+-- Each table has an index in this order; their union has none.
 -- part: newest
-from memory_items m
-where {current}
+from (
+    (select m.at, m.id, m.words from memories m where {current} order by m.at desc, m.id desc limit :max_sampled::int)
+    union all
+    (select m.at, m.id, m.words from lessons m where {current} order by m.at desc, m.id desc limit :max_sampled::int)
+) m
 order by m.at desc, m.id desc
 limit :max_sampled::int
 
@@ -96,8 +101,11 @@ from (select from memory_vectors v where v.owner = :owner and v.model = :query_m
 -- name: memory_newest :slow :list
 select 0 as matching, 0 as pending, m.id, (extract(epoch from m.at) * 1000000)::bigint as created_us, null::double precision as cosine,
     null::double precision as weight, null::double precision as coverage, {regimes}
-from memory_items m
-where {filter}
+from (
+    (select m.at, m.id from memories m where {filter} order by m.at desc, m.id desc limit :k::int)
+    union all
+    (select m.at, m.id from lesson_items m where {filter} order by m.at desc, m.id desc limit :k::int)
+) m
 order by m.at desc, m.id desc
 limit :k::int
 
@@ -211,7 +219,7 @@ order by v.dim
 limit 1
 
 -- A memory that was retracted in the meantime is left out.
--- name: memory_found :slow :list
+-- name: memory_found :read :list
 select m.id, m.version, m.kind, m.status, m.status_reason, m.at, m.text, m.symbol, m.action, m.side, m.invalidation, m.target, m.horizon,
     m.outcome::json as outcome, m.evidence, m.tags, m.deployment_id, m.thesis_id, m.agent_name, m.model_call_id, m.known_from
 from memories m

@@ -187,15 +187,19 @@ alter table lessons add column words tsvector not null
 comment on column lessons.words is 'Full text of the lesson, for POST /v1/memories/search';
 create index lessons_words on lessons using gin (words);
 
+create view lesson_items as
+    select owner, id, version, known_from, known_until, id as text_id, 'lesson' collate "C" as kind, status collate "C" as status, at,
+        takeaway as text, null::text collate "C" as symbol, null::text collate "C" as action, tags, evidence, null::uuid as deployment_id,
+        words, case when version = 1 then embedding_status else 'none' end collate "C" as embedding_status
+    from lessons;
+comment on view lesson_items is 'Versions of lessons with the columns of memories, for POST /v1/memories/search';
+
 create view memory_items as
     select owner, id, version, known_from, known_until, text_id, kind, status, at, text, symbol, action, tags, evidence, deployment_id,
         words, embedding_status
     from memories
     union all
-    select owner, id, version, known_from, known_until, id, 'lesson' collate "C", status collate "C", at, takeaway, null::text collate "C",
-        null::text collate "C", tags, evidence, null::uuid, words,
-        case when version = 1 then embedding_status else 'none' end collate "C"
-    from lessons;
+    select * from lesson_items;
 comment on view memory_items is 'Versions of memories, theses and lessons, for POST /v1/memories/search';
 
 create view memory_texts as
@@ -399,6 +403,7 @@ comment on function memory_event_hash(text, text) is 'The hash of an event: SHA-
 -- statement does not wait: it holds the locks of the journals before this one, whose readers would wait with it.
 create function seal_journal(for_owner text, for_journal uuid, most integer, waits boolean) returns integer
     language plpgsql volatile
+    set enable_seqscan = off
     set enable_hashjoin = off
     set enable_mergejoin = off
 as $$
@@ -454,6 +459,72 @@ $$;
 comment on function seal_journal(text, uuid, integer, boolean) is
     'Numbers and chains up to `most` events of a journal. Returns how many it sealed. Unless it waits, it leaves a journal that another
 one seals';
+
+-- Seals journals in one statement each for the locks, the events and the ends, because a call for each journal costs more than the few
+-- events that it seals. It does not wait. If one of the journals was tampered with, each is sealed on its own.
+create function seal_journals(for_owner text, for_journals uuid[], most integer) returns integer
+    language plpgsql volatile
+    set enable_seqscan = off
+    set enable_hashjoin = off
+    set enable_mergejoin = off
+as $$
+declare
+    event record;
+    locked uuid[];
+    seqs bigint[];
+    ends text[];
+    place integer;
+    ns bigint[] := '{}';
+    numbers bigint[] := '{}';
+    hashes text[] := '{}';
+    sealed integer := 0;
+begin
+    insert into memory_journals (owner, journal_id)
+    select for_owner, g.id from unnest(for_journals) g (id)
+    where not exists (select from memory_journals j where j.owner = for_owner and j.journal_id = g.id)
+    order by g.id
+    on conflict do nothing;
+    select array_agg(j.journal_id), array_agg(j.seq), array_agg(j.hash) into locked, seqs, ends
+    from (select j.* from memory_journals j
+          where j.owner = for_owner and j.journal_id = any (for_journals)
+          order by j.journal_id
+          for update skip locked) j;
+    for event in
+        select j.place, e.n, j.seq + row_number() over (partition by j.place order by e.n) as number,
+            e.id, e.journal_id, e.kind, e.at, e.recorded_at, e.symbol,
+            e.subject_id, e.agent_name, e.model_call_id, e.data
+        from unnest(locked, seqs) with ordinality as j (id, seq, place)
+        cross join lateral (
+            select * from memory_events u
+            where u.owner = for_owner and u.journal_id = j.id and u.seq is null
+            order by u.owner, u.journal_id, u.n
+            limit most
+        ) e
+        order by j.place, e.n
+    loop
+        place := event.place;
+        ends[place] := memory_event_hash(ends[place], memory_event_text(event.journal_id, event.number, event.id, event.kind, event.at,
+            event.recorded_at, event.symbol, event.subject_id, event.agent_name, event.model_call_id, event.data));
+        sealed := sealed + 1;
+        ns[sealed] := event.n;
+        numbers[sealed] := event.number;
+        hashes[sealed] := ends[place];
+        seqs[place] := event.number;
+    end loop;
+    update memory_events e set seq = s.number, hash = s.hash
+    from unnest(ns, numbers, hashes) s (n, number, hash)
+    where e.owner = for_owner and e.n = s.n;
+    update memory_journals j set seq = s.seq, hash = s.hash
+    from unnest(locked, seqs, ends) s (id, seq, hash)
+    where j.owner = for_owner and j.journal_id = s.id and j.seq <> s.seq;
+    return sealed;
+exception
+    when unique_violation then
+        return (select coalesce(sum(seal_journal(for_owner, g.id, most, false)), 0) from unnest(for_journals) g (id));
+end
+$$;
+comment on function seal_journals(text, uuid[], integer) is
+    'Numbers and chains up to `most` events of each journal, except of those that others seal. Returns how many it sealed';
 
 -- ---- thesis check ----
 
@@ -618,7 +689,9 @@ held symbol one observation per UTC day. Returns the ticks that left events, wit
 
 -- ---- the state of the journal, and the story of a trade ----
 
+-- The story of a trade looks through the last 200 theses of a symbol for those that were open: in the index alone.
 create index memories_theses_held on memories (owner, deployment_id, symbol, parallel, known_from desc, n desc)
+    include (known_until, id)
     where kind = 'thesis' and status = 'open';
 create index memories_theses_changed
     on memories (owner, coalesce(deployment_id, '00000000-0000-0000-0000-000000000000'), known_from desc, n desc)

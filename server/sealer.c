@@ -19,7 +19,7 @@
 
 enum { MOST = 200 }; /* events of a journal in one statement, which seals up to 100 journals */
 
-#define APART_US       (INT64_C(20) * 1000)
+#define APART_US       (INT64_C(100) * 1000)
 #define LOOK_US        (INT64_C(10) * 1000 * 1000) /* between two searches for events of other instances */
 #define FIRST_RETRY_US (INT64_C(250) * 1000)
 #define MAX_RETRY_US   (INT64_C(10) * 1000 * 1000)
