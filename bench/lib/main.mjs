@@ -5,7 +5,9 @@ import { measureAb } from './ab.mjs';
 import { measureBeside } from './beside.mjs';
 import { measureContext } from './context.mjs';
 import { measureEntries, measureRerun } from './episodic.mjs';
+import { measureJournal } from './journal.mjs';
 import { machine } from './machine.mjs';
+import { measureMemories } from './memories.mjs';
 import { measureMemory } from './memory.mjs';
 import { measureModels } from './models.mjs';
 import { measureReflect } from './reflect.mjs';
@@ -25,6 +27,8 @@ const FULL = {
   spares: 4_000,
   ledgers: [1_000, 100_000, 1_000_000],
   bulkTicks: 5_000,
+  journals: [1_000, 100_000, 1_000_000],
+  journalSearch: { count: 50_000, dim: 384 },
   memories: [
     { count: 10_000, dim: 1536 },
     { count: 50_000, dim: 1536, seed: true },
@@ -37,7 +41,7 @@ const FULL = {
   modelSeconds: 30,
   starts: 10,
   privateStarts: 5,
-  minutes: 55,
+  minutes: 65,
 };
 const QUICK = {
   rounds: 2,
@@ -48,6 +52,8 @@ const QUICK = {
   spares: 800,
   ledgers: [1_000, 10_000, 50_000],
   bulkTicks: 2_000,
+  journals: [1_000, 10_000, 50_000],
+  journalSearch: { count: 5_000, dim: 384 },
   memories: [
     { count: 2_000, dim: 1536 },
     { count: 10_000, dim: 1536, seed: true },
@@ -60,7 +66,7 @@ const QUICK = {
   modelSeconds: 30,
   starts: 3,
   privateStarts: 2,
-  minutes: 12,
+  minutes: 14,
 };
 
 const PARTS = {
@@ -75,7 +81,9 @@ const PARTS = {
   tick: measureTick, // after that: it makes the ledger grow
   rerun: measureRerun,
   entries: measureEntries, // after that: it makes the memory grow
+  memories: measureMemories,
   search: measureSearch,
+  journal: measureJournal,
   reflect: measureReflect,
   ab: measureAb,
   models: measureModels,

@@ -10,6 +10,7 @@ import { randomFrom } from './texts.mjs';
 const GETS = 32; // statements per fetch of ids
 const CREATES = 8; // per fetch of lessons to write
 const TICKS = 8; // per fetch of ticks
+export const MEMORIES_AT_ONCE = 8; // per fetch of memories to write
 const REUSES = 8; // per fetch of tickers
 const WARM_SECONDS = 1; // excludes connecting, preparing and planning
 const CREATES_A_SECOND = 20_000; // more than a machine with two cores can commit
@@ -148,6 +149,19 @@ const KINDS = {
     variables: ({ comparison }) => comparison.variables,
     script: (_, wrap, { comparison }) => comparison.calls.map(({ statement, variable }) => call(statement, variable)).join(''),
   },
+  // lib/memories.mjs provides the texts.
+  memory: {
+    settings: 'memory_create',
+    counted: MEMORIES_AT_ONCE,
+    variables: () => ({ agent_name: 'bench' }),
+    script: ({ memory_create }) => FETCH_MEMORIES + repeat(MEMORIES_AT_ONCE, (n) => call(memory_create, nth(n, MEMORY))),
+  },
+  memory_plain: {
+    settings: 'memory_create',
+    counted: MEMORIES_AT_ONCE,
+    variables: () => ({ agent_name: 'bench' }),
+    script: () => FETCH_MEMORIES + repeat(MEMORIES_AT_ONCE, (n) => call(PLAIN_MEMORY, nth(n, MEMORY))),
+  },
   ab_seed: {
     settings: 'ab_trades',
     counted: 1,
@@ -162,6 +176,17 @@ const FETCH_REFLECTION =
   '\\set n random(0, :each - 1) * :clients + :client_id\n' +
   'select id, gen_random_uuid() as claim, gen_random_uuid() as note_id, gen_random_uuid() as reflection_id, now() as as_of, now() as now ' +
   'from bench.reflecting where n = :n \\gset\n';
+const MEMORY = ['new_id', 'kind', 'text', 'symbol', 'tags', 'evidence', 'deployment_id'];
+const FETCH_MEMORIES =
+  '\\set n random(0, 1999)\n' +
+  `select t.*, clock_timestamp() as now, ${numbered('new_id', MEMORIES_AT_ONCE)
+    .map((name) => `daybook.uuid7() as ${name}`)
+    .join(', ')} from bench.memory_texts t where t.n = :n \\gset\n`;
+const PLAIN_MEMORY = {
+  sql: `insert into bench.plain_memories (owner, id, text_id, version, known_from, at, kind, status, text, symbol, tags, evidence, deployment_id, agent_name)
+    values ($1, $2::uuid, $2::uuid, 1, $3::timestamptz, $3::timestamptz, $4, 'active', $5, $6, $7::text[], $8::text[], $9::uuid, $10)`.replaceAll(/\s+/g, ' '),
+  params: ['owner', 'new_id', 'now', 'kind', 'text', 'symbol', 'tags', 'evidence', 'deployment_id', 'agent_name'],
+};
 const twoOf = (n) => nth(n, ['ticker', 'task_type', 'new_id']);
 
 /** Fetches ticker and task type for `count` questions, and an id for the row that each may write. */

@@ -1,5 +1,6 @@
 // The result tables: measurements against targets, misses included.
 import { availableParallelism } from 'node:os';
+import { LESSONS } from './journal.mjs';
 import { OPEN } from './memory.mjs';
 import { IN_FLIGHT, READERS, TRADES as MODEL_TRADES } from './models.mjs';
 import { AT_ONCE, TRADES } from './reflect.mjs';
@@ -12,6 +13,7 @@ const CONTEXT = 'GET /v1/deployments/{id}/context';
 const SEARCH = 'POST /v1/episodic/search';
 const RERUN = 'POST /v1/episodic/should_rerun';
 const TICK = 'POST /v1/deployments/{id}/ticks';
+const MEMORY = 'POST /v1/memories';
 const REFLECT = 'POST /v1/deployments/{id}/reflect';
 const AB = 'GET /v1/skills/{skill_id}/ab';
 const NAMES = {
@@ -109,6 +111,24 @@ const tickRow = (runs) =>
     runs[`update ${CONNECTIONS}`],
   );
 
+const memoriesRows = (runs) => [
+  limitRow(
+    `${MEMORY}: requests per second, ratio to a plain insert of the row (pgbench)`,
+    ratios(runs, 'plain'),
+    '≥',
+    0.4,
+    runs.daybook,
+  ),
+  shownRow(`${MEMORY}: requests per second, ratio to pgbench on its statement`, ratios(runs, 'pgbench')),
+];
+
+const memories = (runs) =>
+  ledgerTable([
+    [`Daybook, ${CONNECTIONS} connections`, runs.daybook],
+    [`its statement: ${NAMES.pgbench}`, runs.pgbench],
+    [`a plain insert: ${NAMES.pgbench}`, runs.plain],
+  ]) + `\nWhen a run of Daybook ended, ${whole(middle(runs.daybook, (run) => run.unsealed))} of its events were not yet sealed (at most ${whole(Math.max(...runs.daybook.map((run) => run.unsealed)))}).\n`;
+
 const p50Of = (us) => median(us);
 
 function searchRows(memories) {
@@ -147,6 +167,43 @@ const search = (memories) =>
       );
     })
     .join('\n');
+
+const JOURNAL = 'POST /v1/memories/search';
+const READS = { state: 'GET /v1/memory_state', story: 'GET /v1/trade_history/{id}/story' };
+/** A journal that is a thousand times longer may have deeper indexes, no more. */
+const FLAT = 1.2;
+
+function journalRows({ search: { count, found }, reads }, journals) {
+  const [shortest, longest] = [journals[0], journals.at(-1)];
+  const times = (search, other) => p50Of(search.memories) / p50Of(search[other]);
+  return [
+    // Both commit a record. One search varies by more than 5 % between two runs.
+    ...Object.entries(found).map(([name, search]) =>
+      target(`${JOURNAL}, ${whole(count)} memories, ${name}: p50, ratio to the episodic search with \`record\``, two(times(search, 'recorded')), '≤ 1.05', times(search, 'recorded') <= 1.05),
+    ),
+    ...Object.entries(found).map(([name, search]) => [`${JOURNAL}, ${name}: the same, ratio to the episodic search without a record`, two(times(search, 'episodic')), '', '']),
+    ...Object.entries(READS).map(([what, route]) => {
+      const [few, many] = [shortest, longest].map((events) => reads[`${what} ${events}`]);
+      return limitRow(`${route}: p50 at one connection with ${whole(longest)} events, ratio to ${whole(shortest)}`, roundRatios(many, few, p50), '≤', FLAT, [...many, ...few]);
+    }),
+  ];
+}
+
+const JOURNAL_NAMES = { memories: JOURNAL, episodic: SEARCH, recorded: `${SEARCH} with \`record\`` };
+
+function journal({ search: { count, dim, found }, reads }, journals) {
+  const rows = Object.entries(found).flatMap(([name, search]) =>
+    Object.entries(JOURNAL_NAMES).map(([route, what], i) => {
+      const us = [...search[route]].sort((a, b) => a - b);
+      return [`${name}: ${what}`, ms(p50Of(us)), ms(us[Math.floor(us.length * 0.95)]), i ? '' : search.same.toFixed(2)];
+    }),
+  );
+  const sizes = Object.entries(READS).flatMap(([what, route]) => journals.map((events) => [`${route}, ${whole(events)} events`, reads[`${what} ${events}`]]));
+  return (
+    `${whole(count)} memories, and as many episodic entries with the same texts and vectors of ${whole(dim)} dimensions:\n\n` +
+    `${table(['search', 'p50 ms', 'p95 ms', `equal hits of ${K}`], rows)}\nOne connection, while the journal of the deployment grows:\n\n${ledgerTable(sizes)}`
+  );
+}
 
 const RERUNS = { rerun: 'a new filing', reuse: 'the prior holds' };
 
@@ -259,7 +316,9 @@ function targets(results, plan) {
           results.rerun[kind],
         ),
       );
+  if (results.memories) rows.push(...memoriesRows(results.memories));
   if (results.search) rows.push(...searchRows(results.search));
+  if (results.journal) rows.push(...journalRows(results.journal, plan.journals));
   if (results.models) rows.push(modelsRow(results.models));
   if (results.reflect) rows.push(...reflectRows(results.reflect));
   if (results.ab) rows.push(...abRows(results.ab, plan.ab));
@@ -382,7 +441,8 @@ const beside = (runs) =>
 const QUIET = 0.1;
 
 function disturbance(results) {
-  const all = ['get', 'list', 'create', 'context', 'tick', 'rerun', 'entries', 'reflect', 'ab', 'models'].flatMap((part) => Object.values(results[part] ?? {}).flat());
+  const all = ['get', 'list', 'create', 'context', 'tick', 'rerun', 'entries', 'memories', 'reflect', 'ab', 'models'].flatMap((part) => Object.values(results[part] ?? {}).flat());
+  all.push(...Object.values(results.journal?.reads ?? {}).flat());
   if (all.length === 0) return '';
   const share = (pick) =>
     `${one(100 * median(all.map(pick)))} % of one core (at most ${one(100 * Math.max(...all.map(pick)))} %)`;
@@ -408,7 +468,9 @@ export function render(results, plan, machine, seconds) {
   if (results.tick) sections.push(`## ${TICK}\n\n${tick(results.tick, plan.bulkTicks)}`);
   if (results.rerun) sections.push(`## ${RERUN}\n\n${rerun(results.rerun)}`);
   if (results.entries) sections.push(`## POST /v1/episodic with the built-in embedder\n\n${entries(results.entries)}`);
+  if (results.memories) sections.push(`## ${MEMORY}\n\n${memories(results.memories)}`);
   if (results.search) sections.push(`## ${SEARCH}, one connection\n\n${search(results.search)}`);
+  if (results.journal) sections.push(`## The journal: searches and reads\n\n${journal(results.journal, plan.journals)}`);
   if (results.reflect)
     sections.push(`## ${REFLECT} with the built-in reflector, ${whole(TRADES)} trades\n\n${reflect(results.reflect)}`);
   if (results.ab)
@@ -437,6 +499,8 @@ const method = (plan) =>
     `**Ticks.** A tick is two statements, each a transaction: one reads the state, the other writes the changes if the state is still the same. Updates go to 1,024 deployments in turn, with 3 positions each. An open is the first tick of a deployment, with 100 bars. pgbench runs the same two statements, with one deployment per client. It passes the state from the first to the second; the other values were recorded from the service, with new ids and times inserted by format() in a read of 8 ticks that does not count. A tick that is rejected or not stored ends the run.`,
     `**should_rerun.** 500 tickers with 20 task types each and five entries per pair, one of them in the last 14 days. With a new filing it is one read. If the prior holds, the reuse is also written before the response. pgbench runs the same statements. It fetches tickers and ids with a read: 32 at a time for the first, where the read counts, and 8 at a time for the second, where it does not. New entries have 35 random words, which the service embeds.`,
     `**Search.** Entries in 200 clusters of random directions, created by SQL. ${plan.queries} queries, each near an entry, ${plan.rounds} times, one at a time, by vector. Sector and industry follow the clusters; ticker and task type do not; "another" is a value that does not occur near the query. Recall is relative to the exact order of all stored vectors. The Python program stores vectors as blobs in SQLite and compares them with numpy (${plan.seedSearches} searches). The memory of a million entries is included if \`bench/run --build-million\` has built it.`,
+    `**Memories.** Notes of 20 to 40 random words for 64 deployments, each with its event. The service seals the events while it is measured; vectors follow later and are skipped here, because the service computes few while requests arrive. pgbench runs the statement of the service, and a plain insert of the same row into a table with a primary key and one index, without words, event, checks or foreign key.`,
+    `**The journal.** Searches: the episodic entries of the search part in ${whole(plan.journalSearch.dim)} dimensions, and a memory for each with its text and vector. Every search of memories stores what was asked and given with an event; the episodic search stores it only with \`record\`. Each query is asked of both in turn. Reads: deployments with ten events per closed trade (two searches, a proposal, a thesis, a decision, an order with its outcome, an observation, the closing order, the close of the thesis), created by SQL with the rows that they are about, three held symbols with a thesis each, and ${whole(LESSONS)} validated lessons, each in its own database. The story is that of the trade in the middle.`,
     `**Reflection.** ${plan.reflecting} deployments with ${whole(TRADES)} closed trades each, created by SQL, in turn and forced. Each is claimed, its trades are read, a note is computed and stored, and the old note is superseded. pgbench runs the same statements with a note recorded from the service. It computes no note: the difference in time is the cost of the note.`,
     `**Comparison of lessons.** One deployment with equally many trades under each revision, 8 symbols and 4 regimes. ${plan.abSeconds} s per contender and round, one request after the other. The averages are checked against plain SQL. The service also computes medians, bootstrap intervals and corrected p-values of two metrics, overall, by regime and by symbol.`,
     `**Model calls.** The service uses a local stub model, which responds after up to ${plan.modelSeconds} s and runs in the benchmark process. The calls are reflections on ${whole(MODEL_TRADES)} trades, each restarted when it completes. Reads go to the same service, alternating with and without such calls.`,

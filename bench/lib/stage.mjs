@@ -176,7 +176,7 @@ export async function openStage(stage, plan, say) {
   stage.database = { host: socket, port, user: 'daybook', database: 'daybook' };
   stage.url = `postgresql://daybook@/daybook?host=${encodeURIComponent(socket)}&port=${port}`;
   // The service has no rights beyond its schema; the stage makes databases, checkpoints and data.
-  stage.admin = { ...stage.database, user: 'daybook_admin' };
+  stage.admin = { ...stage.database, user: 'daybook_admin', options: '-c search_path=daybook,public' };
   stage.client = new pg.Client(stage.admin);
   stage.client.on('error', () => {}); // the failing query reports it
   await stage.client.connect();

@@ -29,17 +29,35 @@ function makeWords() {
 
 export const words = makeWords();
 
-/** Makes bodies of POST /v1/lessons; wrk/create.lua makes the same kind. */
-export function lessonMaker(seed) {
+function randomTexts(seed) {
   const random = randomFrom(seed);
   const between = (least, most) => least + Math.floor(random() * (most - least + 1));
   const text = (least, most) =>
     Array.from({ length: between(least, most) }, () => words[Math.floor(WORDS * random() ** 2)]).join(' ');
+  return { between, text };
+}
+
+/** Makes bodies of POST /v1/lessons; wrk/create.lua makes the same kind. */
+export function lessonMaker(seed) {
+  const { between, text } = randomTexts(seed);
   return () => ({
     takeaway: text(8, 14),
     context: text(15, 35),
     outcome: text(10, 25),
     tags: [`topic-${between(1, 50)}`, `market-${between(1, 20)}`],
     evidence: [`decision-${between(1, 100_000)}`, `episode-${between(1, 100_000)}`],
+  });
+}
+
+/** Makes bodies of POST /v1/memories; wrk/memory.lua makes the same kind. */
+export function memoryMaker(seed) {
+  const { between, text } = randomTexts(seed);
+  return () => ({
+    kind: ['note', 'proposal', 'risk_note'][between(0, 2)],
+    text: text(20, 40),
+    symbol: `S${between(1, 50)}`,
+    tags: [`topic-${between(1, 50)}`, `market-${between(1, 20)}`],
+    evidence: [`figure-${between(1, 100_000)}`],
+    agent_name: 'bench',
   });
 }
