@@ -123,10 +123,10 @@ END_TEST
 
 START_TEST(the_texts_of_positions_are_shortened_before_one_is_left_out)
 {
-    struct state_position many[12];
-    struct state_thesis own[12];
+    struct state_position many[11];
+    struct state_thesis own[11];
     struct state_shown shown;
-    for (size_t i = 0; i < 12; i++) {
+    for (size_t i = 0; i < 11; i++) {
         const char *symbol = arena_fmt(&arena, "S%zu", i);
         own[i] =
             thesis(ID(1), symbol, "long", "2026-06-04T10:00:00Z", unit_repeated(&arena, "many words ", 60));
@@ -134,9 +134,9 @@ START_TEST(the_texts_of_positions_are_shortened_before_one_is_left_out)
         many[i].theses = &own[i];
         many[i].thesis_count = 1;
     }
-    struct state s = { .positions = many, .position_count = 12 };
+    struct state s = { .positions = many, .position_count = 11 };
     const char *text = text_of(&s, 900, false, &shown);
-    ck_assert_uint_eq(shown.positions, 12);
+    ck_assert_uint_eq(shown.positions, 11);
     ck_assert_ptr_null(strstr(text, "left out"));
     s.position_count = 2;
     text = text_of(&s, 900, false, &shown);

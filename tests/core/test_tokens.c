@@ -30,6 +30,13 @@ static const struct {
     { "日本", 4 },
     { "🚀", 3 },
     { "don't", 3 },
+    { "01a1f5b0-e7d1-7c04-b2be-68fd2e2a9d2e", 26 },
+    { "11111111-1111-7111-8111-111111111111", 26 },
+    { "aaaaaaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa", 26 },
+    { "- [01a1f5b0-e7d1-7c04-b2be-68fd2e2a9d2e] it\n", 31 },
+    { "01a1f5b0-e7d1-7c04-b2be-68fd2e2a9d2", 30 },
+    { "x11111111-1111-7111-8111-111111111111", 21 },
+    { "11111111-1111-7111-8111-1111111111112", 21 },
 };
 
 START_TEST(each_rule_counts_as_documented)
