@@ -116,8 +116,8 @@ with old as (
     from old
     returning *
 ), event as (
-    insert into memory_events (owner, kind, at, subject_id, data)
-    select owner, 'lesson.' || status, known_from, id, jsonb_build_object('takeaway', takeaway,
+    insert into memory_events (owner, kind, at, subject_id, agent_name, model_call_id, data)
+    select owner, 'lesson.' || status, known_from, id, :agent_name, :model_call_id, jsonb_build_object('takeaway', takeaway,
         'reason', status_reason, 'validation', validation, 'superseded_by', superseded_by)
     from changed
     order by id

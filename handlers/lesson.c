@@ -23,7 +23,7 @@ struct lesson_in {
 
 /* The parameters of the statements that lock and change lessons. */
 struct lesson_change {
-    const char *at, *to_status, *reason, *superseded_by, *into;
+    const char *at, *to_status, *reason, *superseded_by, *into, *agent_name, *model_call_id;
     struct texts ids;
     struct lesson_outcome *validation;
 };
@@ -106,7 +106,7 @@ static const struct field merge_fields[] = {
 static const struct field change_fields[] = {
     C(KIND_TIME, at), C(KIND_UUIDS, ids), C(KIND_CHOICE, to_status), C(KIND_TEXT, reason),
     C(KIND_OBJECT, validation, SUB(outcome_fields, struct lesson_outcome)),
-    C(KIND_UUID, superseded_by), C(KIND_UUID, into),
+    C(KIND_UUID, superseded_by), C(KIND_UUID, into), C(KIND_LINE, agent_name), C(KIND_LINE, model_call_id),
     END_FIELDS,
 };
 /* clang-format on */
@@ -241,6 +241,8 @@ enum err lesson_validate_all(struct call *c, const struct lesson_validation *v)
         .to_status = lesson_status_names[LESSON_VALIDATED],
         .reason = v->reason,
         .validation = v->outcome,
+        .agent_name = v->agent_name,
+        .model_call_id = v->model_call_id,
     };
     TRY(lock_lessons(c, v->at, v->ids, LESSON_VALIDATED, v->field));
     return query_run(c, &lesson_change, &change);

@@ -24,7 +24,8 @@ struct lesson_validation {
     const char *at, *reason;
     struct texts ids;
     struct lesson_outcome *outcome;
-    const char *field; /* of the request: named if a lesson is unknown */
+    const char *field;                      /* of the request: named if a lesson is unknown */
+    const char *agent_name, *model_call_id; /* NULL: unknown */
 };
 
 /* Validates all of the lessons or none. Call it in a transaction. */

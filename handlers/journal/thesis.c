@@ -175,6 +175,8 @@ static enum err close_tx(struct call *c, void *arg)
         .ids = in.validates,
         .outcome = in.outcome,
         .field = "validates",
+        .agent_name = in.agent_name,
+        .model_call_id = in.model_call_id,
     };
     if (in.validates.count)
         TRY(lesson_validate_all(c, &validation));

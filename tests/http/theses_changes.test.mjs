@@ -178,13 +178,16 @@ test('closing with an outcome validates lessons in the same transaction', async 
   const { id } = await openThesis(s.api, { at: day(1) });
   const [a, b] = [await createLesson(s.api, { at: day(1) }), await createLesson(s.api, { at: day(1) })];
   const outcome = { metric: 'return', value: 0.138 };
-  const closed = (await close(id, { outcome, validates: [a.id, b.id], at: day(5) }, { status: 200 })).json;
+  const author = { agent_name: 'pm', model_call_id: 'call-7' };
+  const closed = (await close(id, { outcome, validates: [a.id, b.id], at: day(5), ...author }, { status: 200 })).json;
   const stored = { ...outcome, baseline: null, sample_size: 1, note: null };
   assert.deepEqual([closed.outcome, closed.validates], [stored, [a.id, b.id]]);
   for (const lesson of [a, b]) {
     const { status, validation, status_at, status_reason } = (await s.api.get(`/v1/lessons/${lesson.id}`)).json;
     assert.deepEqual([status, validation, status_at], ['validated', stored, day(5)]);
     assert.ok(status_reason.includes(id));
+    const [, { kind, agent_name, model_call_id }] = await eventsOf(s.query, lesson.id);
+    assert.deepEqual({ kind, agent_name, model_call_id }, { kind: 'lesson.validated', ...author });
   }
   const [, event] = await eventsOf(s.query, id);
   assert.deepEqual([event.kind, event.data], ['thesis.closed', { version: 2, reason: 'done', outcome: stored, validates: [a.id, b.id] }]);
