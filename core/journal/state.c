@@ -292,6 +292,8 @@ static void put_sections(struct buf *out, struct budget *b, const struct state *
     const size_t heading = cost(positions_heading), room = b->max > heading ? b->max - heading : 0;
     shown->positions = put_section(out, b, positions_heading, put_position, s->positions, s->position_count,
                                    position_chars(out->arena, s, room));
+    if (shown->positions < s->position_count)
+        return; /* nothing takes the place of a held position */
     struct budget half = { b->used, b->max - (s->lesson_count ? (b->max - b->used) / 2 : 0) };
     shown->thesis_count =
         put_section(out, &half, theses_heading, put_thesis, shown->theses, with_text, STATE_TEXT_CHARS);

@@ -108,6 +108,8 @@ START_TEST(every_budget_is_met_and_what_is_left_out_is_counted)
         if (*text)
             ck_assert_int_eq(shown.positions_omitted + shown.theses_omitted + shown.lessons_omitted > 0,
                              strstr(text, "(left out: ") != NULL);
+        if (shown.positions_omitted) /* nothing takes the place of a held position */
+            ck_assert_uint_eq(shown.thesis_count + shown.lessons, 0);
         if (*text && shown.positions)
             ck_assert_ptr_nonnull(strstr(text, ID(1))); /* the thesis of the first held symbol comes first */
         ck_assert_uint_ge(shown.positions, last);
