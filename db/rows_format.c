@@ -31,20 +31,28 @@ static void put_float(struct buf *out, const char *text, size_t len)
         buf_text(out, "null");
 }
 
-/* "2026-06-04 10:00:00.5+00" becomes "2026-06-04T10:00:00.5Z"; infinity becomes null. */
+/* "2026-06-04 10:00:00.5+00" becomes 2026-06-04T10:00:00.500000Z, as time_text_short writes it. */
+static void add_instant(struct buf *out, const char *text, size_t len)
+{
+    enum { SECONDS_LEN = 22, DIGITS = 6 }; /* "2026-06-04 10:00:00+00"; of a fraction */
+    buf_add(out, text, 10);
+    buf_char(out, 'T');
+    buf_add(out, text + 11, len - 14);
+    for (size_t all = len == SECONDS_LEN ? len : SECONDS_LEN + 1 + DIGITS; len < all; len++)
+        buf_char(out, '0');
+    buf_char(out, 'Z');
+}
+
+/* Infinity becomes null. */
 static void put_time(struct buf *out, const char *text, size_t len)
 {
     if (len < 22 || text[10] != ' ') {
         buf_text(out, "null");
         return;
     }
-    char *to = buf_room(out, len + 2);
-    to[0] = '"';
-    memcpy(to + 1, text, len - 3);
-    to[11] = 'T';
-    to[len - 2] = 'Z';
-    to[len - 1] = '"';
-    out->len += len;
+    buf_char(out, '"');
+    add_instant(out, text, len);
+    buf_char(out, '"');
 }
 
 /* {a,"b c"} becomes ["a","b c"]. All our arrays have one dimension. */
@@ -86,10 +94,7 @@ static void cell_time(struct buf *out, const char *text, size_t len)
 {
     if (len < 22 || text[10] != ' ')
         return; /* infinity */
-    buf_add(out, text, 10);
-    buf_char(out, 'T');
-    buf_add(out, text + 11, len - 14);
-    buf_char(out, 'Z');
+    add_instant(out, text, len);
 }
 
 static void cell_array(struct buf *out, const char *text, size_t len)

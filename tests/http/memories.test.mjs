@@ -97,6 +97,17 @@ test('a memory about a thesis belongs to its symbol and deployment, and must not
   await remember(s.api, { thesis_id: thesis.id, at: day(6) });
 });
 
+test('a fraction of a second has six digits in every response', async () => {
+  const half = '2026-03-01T10:00:00.500000Z';
+  const { id: deployment_id } = await deploy(s.api, { mode: 'sim', at: day(1) });
+  const thesis = await openThesis(s.api, { deployment_id, at: '2026-03-01T10:00:00.5Z' });
+  assert.deepEqual([thesis.at, thesis.known_from], [half, half]);
+  const state = (await s.api.get(`/v1/memory_state?deployment_id=${deployment_id}&as_of=2026-03-02T00:00:00Z`, { status: 200 })).json;
+  assert.equal(state.theses[0].at, half);
+  const csv = (await s.api.get(`/v1/theses/export?format=csv&deployment_id=${deployment_id}`, { status: 200 })).text;
+  assert.equal(csv.split(half).length, 3);
+});
+
 test('an unknown deployment is 404 and named', async () => {
   const before = await stored();
   const { json } = await s.api.post('/v1/memories', newMemory({ deployment_id: UNKNOWN_ID }), { status: 404 });
