@@ -1,7 +1,8 @@
 -- The story of a trade: what the agent searched, noted, ordered and learned about it, as it was known at an
 -- instant. Each kind of entry is read from an index, at most 1,000 rows of it, of which 200 are returned.
 
--- The trade, and its window: from the exit of the symbol's trade before it until its own exit, or as_of.
+-- The trade, and its window: from the exit of the symbol's trade before it until its own exit, or as_of. What led
+-- to a flip came before that exit: its window begins with the tick before.
 -- part: trade
 trade_history t
 cross join lateral (
@@ -10,13 +11,18 @@ cross join lateral (
     offset 0
 ) w
 left join lateral (
-    select x.exit_tick_at from trade_history x
+    select case when x.exit_tick_at < t.entry_tick_at then x.exit_tick_at else coalesce(
+            (select p.tick_at from decision_snapshots p
+             where p.owner = :owner and p.deployment_id = t.deployment_id and p.tick_at < t.entry_tick_at
+             order by p.tick_at desc
+             limit 1), x.exit_tick_at) end as since
+    from trade_history x
     where x.owner = :owner and x.deployment_id = t.deployment_id and x.symbol = t.symbol and x.status = 'closed'
       and x.exit_tick_at <= t.entry_tick_at and x.id <> t.id
     order by x.exit_tick_at desc
     limit 1
 ) before on true
-cross join lateral (select coalesce(before.exit_tick_at, '-infinity') as since offset 0) s
+cross join lateral (select coalesce(before.since, '-infinity') as since offset 0) s
 
 -- The theses of the symbol that were open while the trade was. A thesis that is opened at the exit belongs to the
 -- next trade.
@@ -92,6 +98,10 @@ json_build_object('omitted', greatest(least(count(*), 1000) - 200, 0), 'items', 
               where (r.deployment_id is null or r.symbol is distinct from t.symbol) and r.selection && theses.ids)
              order by at desc, n desc) r) x)
 
+-- "return 0.133 against 0"
+-- part: outcome
+nullif(concat_ws(' ', m.outcome ->> 'metric', m.outcome ->> 'value', 'against ' || (m.outcome ->> 'baseline')), '')
+
 -- The openings and changes of the theses until the window ends, and their closes.
 -- part: thesis_changes
 (select {bounded}
@@ -99,7 +109,8 @@ json_build_object('omitted', greatest(least(count(*), 1000) - 200, 0), 'items', 
                   else 'thesis.changed' end as kind,
            m.known_from as at, m.n, m.id,
            case when m.status = 'open' then m.text
-               else coalesce(nullif(concat_ws(' ', m.status_reason, m.outcome::text), ''), m.text) end as text, null::uuid as ref, m.evidence,
+               else coalesce(nullif(concat_ws(': ', m.status_reason, {outcome}), ''), m.text) end as text,
+           null::uuid as ref, m.evidence,
            json_build_object('version', m.version, 'side', m.side, 'thesis', left(m.text, 4000),
                'invalidation', m.invalidation, 'target', m.target, 'horizon', m.horizon, 'outcome', m.outcome,
                'validates', m.validates, 'agent_name', m.agent_name, 'model_call_id', m.model_call_id) as data,
@@ -114,7 +125,8 @@ json_build_object('omitted', greatest(least(count(*), 1000) - 200, 0), 'items', 
              order by m.known_from desc, m.n desc
              limit 1000) m) x)
 
--- Decisions, proposals and risk notes on the symbol, and what refers to the theses, also later. The first
+-- Decisions, proposals and risk notes on the symbol, and what refers to the theses, also later. What closes or
+-- reduces at the instant in which the window begins is about the trade before. The first
 -- version has the text; a retracted one stays part of the story.
 -- part: memories
 (select {bounded}
@@ -128,6 +140,7 @@ json_build_object('omitted', greatest(least(count(*), 1000) - 200, 0), 'items', 
                   select m.* from memories m
                   where m.owner = :owner and m.deployment_id = t.deployment_id and m.symbol = t.symbol
                     and m.kind = k.kind and m.status = 'active' and m.at >= s.since and m.at <= w.until
+                    and not (m.at = s.since and coalesce(m.action, '') in ('close', 'reduce'))
                   order by m.at desc, m.n desc
                   limit 1000) m)
              union all
@@ -151,6 +164,7 @@ json_build_object('omitted', greatest(least(count(*), 1000) - 200, 0), 'items', 
        from (select * from orders o
              where o.owner = :owner and o.deployment_id = t.deployment_id and o.symbol = t.symbol
                and o.at >= s.since and o.at <= w.until
+               and not (o.at = s.since and o.action in ('close', 'reduce'))
              order by o.at desc, o.n desc
              limit 500) o
        cross join lateral (
@@ -253,7 +267,7 @@ select t.id, t.deployment_id, t.skill_id, t.version, t.symbol, t.side,
     case when w.exited then t.realized_pnl_usd end as realized_pnl_usd,
     case when w.exited then t.fees_usd end as fees_usd,
     case when w.exited then t.realized_pnl_usd - t.fees_usd end as net_pnl_usd,
-    before.exit_tick_at as _since,
+    before.since as _since,
     entry.input -> 'proposed_action' as _entry_action, entry.input -> 'engine' as _entry_engine,
     exit.input -> 'proposed_action' as _exit_action, exit.input -> 'engine' as _exit_engine,
     note.id as _note_id, note.scope as _note_scope, note.lessons_text as _note_text,

@@ -75,9 +75,25 @@ void story_sort(struct story *s)
 
 /* ---- answers ---- */
 
+/* NULL: the entry has no such detail. */
+static const char *detail_of(const struct story_entry *e, const char *name)
+{
+    for (size_t i = 0; i < e->detail_count; i++)
+        if (strcmp(e->details[i].name, name) == 0)
+            return e->details[i].value;
+    return NULL;
+}
+
+static bool has_detail(const struct story_entry *e, const char *name, const char *value)
+{
+    const char *found = detail_of(e, name);
+    return found && strcmp(found, value) == 0;
+}
+
 static struct story_answer answer_of(const struct story_entry *e)
 {
-    return (struct story_answer){ e->kind->name, e->id, e->text };
+    return (struct story_answer){ e->kind->name, e->id, e->text,
+                                  is(e, "lesson") ? detail_of(e, "status") : NULL };
 }
 
 /* The number of entries before the trade was entered. */
@@ -113,21 +129,50 @@ static bool is_superseded(const struct story *s, size_t i, int64_t until_us)
     return false;
 }
 
-/* The version of a thesis that was open at the entry, the newest one. */
+/* Of the other side than the trade. What names no side is for both. */
+static bool is_opposite(const struct story *s, const struct story_entry *e)
+{
+    return detail_of(e, "side") && !has_detail(e, "side", s->trade.side);
+}
+
+/* The version of a thesis that was open at the entry: the newest one for the side of the trade, else the
+ * newest. */
 static const struct story_entry *open_thesis(const struct story *s)
 {
+    const struct story_entry *other = NULL;
     for (size_t i = s->count; i > 0; i--) {
         const struct story_entry *e = &s->entries[i - 1];
-        if (e->at_us <= s->trade.entry_us && is_thesis(e) && !is(e, "thesis.closed") &&
-            !is_superseded(s, i - 1, s->trade.entry_us))
+        if (e->at_us > s->trade.entry_us || !is_thesis(e) || is(e, "thesis.closed") ||
+            is_superseded(s, i - 1, s->trade.entry_us))
+            continue;
+        if (!is_opposite(s, e))
             return e;
+        other = other ? other : e;
     }
+    return other;
+}
+
+/* Whether a decision or an order leads to the side of the trade. */
+static bool leads_to_trade(const struct story *s, const struct story_entry *e)
+{
+    const char *opens = strcmp(s->trade.side, "long") == 0 ? "buy" : "sell";
+    if (has_detail(e, "retracted", "true") || is_opposite(s, e))
+        return false;
+    return !detail_of(e, "action") || has_detail(e, "action", opens) || has_detail(e, "action", "add");
+}
+
+static const struct story_entry *last_leading(const struct story *s, size_t count, const char *kind)
+{
+    for (size_t i = count; i > 0; i--)
+        if (is(&s->entries[i - 1], kind) && leads_to_trade(s, &s->entries[i - 1]))
+            return &s->entries[i - 1];
     return NULL;
 }
 
 static struct story_answer why_of(const struct story *s, size_t before, const struct story_entry *thesis)
 {
-    const struct story_entry *decision = last_of(s, before, "decision"), *order = last_of(s, before, "order");
+    const struct story_entry *decision = last_leading(s, before, "decision"),
+                             *order = last_leading(s, before, "order");
     if (decision)
         return answer_of(decision);
     if (order && order->text)
@@ -135,7 +180,7 @@ static struct story_answer why_of(const struct story *s, size_t before, const st
     if (thesis)
         return answer_of(thesis);
     if (s->trade.entry_reason)
-        return (struct story_answer){ "entry_reason", NULL, s->trade.entry_reason };
+        return (struct story_answer){ "entry_reason", NULL, s->trade.entry_reason, NULL };
     return (struct story_answer){ 0 };
 }
 
@@ -148,18 +193,38 @@ static void add_evidence(struct story_summary *sum, const char *text)
         sum->evidence[sum->evidence_count++] = text;
 }
 
+/* The order or the tick that a warning is about. */
+static const char *cause_of(const struct story_entry *warning)
+{
+    const char *order = detail_of(warning, "order_id");
+    return order ? order : detail_of(warning, "snapshot_id");
+}
+
+/* Whether an earlier warning is about the same order or tick: each open thesis leaves one. */
+static bool is_repeated_warning(const struct story *s, size_t i)
+{
+    const char *cause = cause_of(&s->entries[i]);
+    for (size_t k = 0; k < i && cause; k++) {
+        const char *earlier = is(&s->entries[k], "warning") ? cause_of(&s->entries[k]) : NULL;
+        if (earlier && strcmp(earlier, cause) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void gather(struct story_summary *sum, const struct story *s, size_t before)
 {
     for (size_t i = 0; i < s->count; i++) {
         const struct story_entry *e = &s->entries[i];
         const bool learned = is(e, "lesson") || is(e, "reflection_note");
-        for (size_t k = 0; k < e->evidence_count && i < before && !learned; k++)
+        const bool holds = i < before && !learned && !has_detail(e, "retracted", "true");
+        for (size_t k = 0; k < e->evidence_count && holds; k++)
             add_evidence(sum, e->evidence[k]);
         if (learned && sum->learned_count < STORY_LIST_MAX)
             sum->learned[sum->learned_count++] = answer_of(e);
         if (is(e, "thesis.closed"))
             sum->outcome = answer_of(e);
-        sum->warnings += is(e, "warning");
+        sum->warnings += is(e, "warning") && !is_repeated_warning(s, i);
     }
 }
 
@@ -300,6 +365,8 @@ static void put_line(struct buf *out, const char *question, const struct story_a
         buf_fmt(out, "%s %s", a->source, a->id);
     else
         buf_text(out, a->source);
+    if (a->status)
+        buf_fmt(out, " %s", a->status);
     if (a->source)
         put_text(out, a->text);
     buf_char(out, '\n');
@@ -314,7 +381,7 @@ static void put_title(struct buf *out, const struct story_trade *t)
     buf_text(out, " → ");
     if (t->exited) {
         put_time(out, t->exit_us);
-        buf_fmt(out, ", net %s USD", t->net_pnl_usd);
+        buf_fmt(out, ", net %s USD after %s USD of fees", t->net_pnl_usd, t->fees_usd);
     } else {
         buf_text(out, "open");
     }
@@ -344,24 +411,80 @@ static void put_answers(struct buf *out, const struct story_summary *sum)
     for (size_t i = 0; i < sum->learned_count; i++)
         put_line(out, "Learned", &sum->learned[i]);
     buf_fmt(out, "- Searched first: %s\n", searched[sum->searched_first]);
-    buf_fmt(out, "- Changes of the position without a search for its thesis: %zu\n", sum->warnings);
+    buf_fmt(out, "- Orders and actions without a search for an open thesis: %zu\n", sum->warnings);
+}
+
+/* What is shown of the details, in this order. Of "true" only the label is shown, of "false" nothing. */
+struct shown_detail {
+    const char *label, *name, *unit;
+};
+
+enum { SHOWN_DETAILS = 5 };
+
+/* clang-format off */
+static const struct {
+    const char *kind;
+    struct shown_detail details[SHOWN_DETAILS];
+} shown_details[] = {
+    { "retrieval",      { { " found ", "selected", "" }, { ", with its thesis", "found_thesis", "" } } },
+    { "thesis.opened",  { { " ", "side", "" } } },
+    { "thesis.changed", { { " ", "side", "" } } },
+    { "proposal",       { { " retracted", "retracted", "" } } },
+    { "risk_note",      { { " retracted", "retracted", "" } } },
+    { "note",           { { " retracted", "retracted", "" } } },
+    { "decision",       { { " ", "action", "" }, { ", retracted", "retracted", "" } } },
+    { "order",          { { " ", "action", "" }, { " ", "side", "" }, { " ", "size", "" } } },
+    { "action",         { { " ", "action", "" }, { " ", "side", "" }, { " ", "size", "" } } },
+    { "context",        { { " ", "tokens", " tokens" }, { ", SHA-256 ", "sha256", "" } } },
+    { "entry",          { { " ", "size_usd", " USD" }, { " at ", "price", "" } } },
+    { "order.outcome",  { { " ", "outcome", "" }, { " ", "filled_size", "" }, { " at ", "average_price", "" },
+                          { ", fees ", "fees_usd", " USD" } } },
+    { "observation",    { { " ", "side", "" }, { " ", "quantity", "" }, { " at ", "mark_price", "" },
+                          { ", value ", "market_value_usd", " USD" },
+                          { ", unrealized ", "unrealized_pnl_usd", " USD" } } },
+    { "exit",           { { " at ", "price", "" }, { ", realized ", "realized_pnl_usd", " USD" } } },
+    { "lesson",         { { " ", "status", "" } } },
+};
+/* clang-format on */
+
+static void put_detail(struct buf *out, const struct story_entry *e, const struct shown_detail *d)
+{
+    const char *value = detail_of(e, d->name);
+    if (value && strcmp(value, "true") == 0)
+        buf_text(out, d->label);
+    else if (value && strcmp(value, "false") != 0)
+        buf_fmt(out, "%s%s%s", d->label, value, d->unit);
+}
+
+static void put_details(struct buf *out, const struct story_entry *e)
+{
+    for (size_t i = 0; i < sizeof shown_details / sizeof *shown_details; i++)
+        for (size_t k = 0; k < SHOWN_DETAILS && is(e, shown_details[i].kind); k++)
+            if (shown_details[i].details[k].name)
+                put_detail(out, e, &shown_details[i].details[k]);
+}
+
+static void put_entry_line(struct buf *out, const struct story_entry *e)
+{
+    buf_text(out, "- ");
+    put_time(out, e->at_us);
+    buf_fmt(out, " %s", e->kind->name);
+    if (e->id)
+        buf_fmt(out, " %s", e->id);
+    put_details(out, e);
+    if (is(e, "warning") && e->ref)
+        buf_fmt(out, ": no search for thesis %s", e->ref);
+    put_text(out, is(e, "order.outcome") ? detail_of(e, "reason") : e->text);
+    buf_char(out, '\n');
 }
 
 void story_markdown(struct buf *out, const struct story *s, const struct story_summary *sum)
 {
     put_title(out, &s->trade);
     put_answers(out, sum);
-    buf_text(out, "\n## In the order of time\n\n");
-    for (size_t i = 0; i < s->count; i++) {
-        const struct story_entry *e = &s->entries[i];
-        buf_text(out, "- ");
-        put_time(out, e->at_us);
-        buf_fmt(out, " %s", e->kind->name);
-        if (e->id)
-            buf_fmt(out, " %s", e->id);
-        put_text(out, e->text ? e->text : e->data);
-        buf_char(out, '\n');
-    }
+    buf_text(out, "\n## Timeline\n\n");
+    for (size_t i = 0; i < s->count; i++)
+        put_entry_line(out, &s->entries[i]);
     for (size_t i = 0; i < s->omitted_count; i++)
         if (s->omitted[i].count)
             buf_fmt(out, "\n(%zu older %s are not shown)\n", s->omitted[i].count, s->omitted[i].name);

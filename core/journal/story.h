@@ -28,14 +28,21 @@ struct story_kind {
 /* NULL: there is no such kind. */
 const struct story_kind *story_kind_find(const char *name);
 
+/* A member of the details: a text, the digits of a number, "true" or "false". */
+struct story_detail {
+    const char *name, *value;
+};
+
 /* Texts that are not known are NULL. */
 struct story_entry {
     const struct story_kind *kind;
     int64_t at_us;
     int64_t n; /* order of writes; 0: unknown */
     const char *id, *text;
-    const char *ref;  /* the thesis that it refers to */
-    const char *data; /* details, as a JSON object */
+    const char *ref;                    /* the thesis that it refers to */
+    const char *data;                   /* details, as a JSON object */
+    const struct story_detail *details; /* the same, without what is null or a list */
+    size_t detail_count;
     const char *const *evidence;
     size_t evidence_count;
 };
@@ -45,7 +52,7 @@ struct story_trade {
     int64_t entry_us, exit_us;
     bool exited;
     const char *entry_reason;
-    const char *net_pnl_usd, *exit_reason; /* NULL while open */
+    const char *net_pnl_usd, *fees_usd, *exit_reason; /* NULL while open */
 };
 
 /* How many entries of a group were left out; the count ends at 800. */
@@ -66,24 +73,27 @@ struct story {
 struct story_answer {
     const char *source; /* the name of a kind, or "entry_reason" */
     const char *id, *text;
+    const char *status; /* of a lesson */
 };
 
 enum story_known { STORY_NO, STORY_YES, STORY_UNKNOWN };
 
 struct story_summary {
-    struct story_answer
-        why; /* the last decision before the entry, else the order, the thesis, the ledger's reason */
-    struct story_answer thesis;           /* open at the entry; the newest if there are several */
-    struct story_answer outcome;          /* the close of a thesis */
-    const char *evidence[STORY_LIST_MAX]; /* of the theses, decisions and proposals until the entry, without
-                                             repeats */
+    /* The last decision or else the last order that leads to the side of the trade, else the thesis, else the
+     * ledger's reason. A decision to skip or to close is not why a trade was made. */
+    struct story_answer why;
+    struct story_answer thesis;  /* open at the entry: the newest one for its side, else the newest */
+    struct story_answer outcome; /* the close of a thesis */
+    /* Of the theses, decisions and proposals until the entry, without repeats and without what was
+     * retracted. */
+    const char *evidence[STORY_LIST_MAX];
     size_t evidence_count;
     struct story_answer learned[STORY_LIST_MAX];
     size_t learned_count;
     /* Whether a search came before the last order until the entry, or before the entry if there is no order.
      * Unknown if the journal has nothing about the trade from before its entry: nobody can tell. */
     enum story_known searched_first;
-    size_t warnings; /* changes of the position without a search for its thesis */
+    size_t warnings; /* orders and actions without a search for a thesis, each counted once */
 };
 
 /* Sorts the entries by time, phase, order of writes and id. */

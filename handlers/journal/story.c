@@ -22,9 +22,9 @@ static const struct field story_fields[] = { FIELD_ID(struct story_in), FIELD_AS
 
 COLUMNS(told, id, deployment_id, skill_id, version, symbol, side, entry_tick_at, entry_price, entry_size_usd,
         entry_reason, entry_snapshot_id, entry_lessons_hash, exit_tick_at, exit_price, exit_reason,
-        exit_snapshot_id, realized_pnl_usd, net_pnl_usd, _since, _entry_action, _entry_engine, _exit_action,
-        _exit_engine, _note_id, _note_scope, _note_text, _retrievals, _theses, _memories, _orders,
-        _observations, _lessons, _notes);
+        exit_snapshot_id, realized_pnl_usd, fees_usd, net_pnl_usd, _since, _entry_action, _entry_engine,
+        _exit_action, _exit_engine, _note_id, _note_scope, _note_text, _retrievals, _theses, _memories,
+        _orders, _observations, _lessons, _notes);
 QUERY(trade_story, TRADE_STORY, story_fields, READS(told), .missing = "trade {id}");
 
 /* ---- reading ---- */
@@ -40,6 +40,60 @@ static const struct {
 };
 
 enum { GROUPS = sizeof groups / sizeof *groups };
+
+enum { DETAILS_MAX = 24 };
+
+struct details {
+    struct story_detail list[DETAILS_MAX];
+    size_t count;
+};
+
+/* The value as text. NULL: null, or a list. */
+static const char *take_value(struct json_reader *r)
+{
+    switch (reader_peek(r)) {
+    case '"':
+        return reader_text(r);
+    case 't':
+    case 'f':
+        return reader_word(r);
+    case 'n':
+    case '[':
+        reader_skip(r);
+        return NULL;
+    default:
+        return reader_lexeme(r);
+    }
+}
+
+/* The members of an object, and those of the objects in it. */
+static void take_details(struct json_reader *r, struct details *d)
+{
+    if (!reader_object(r))
+        return;
+    for (const char *name; (name = reader_name(r));)
+        if (reader_peek(r) == '{') {
+            take_details(r, d);
+        } else {
+            const char *value = take_value(r);
+            if (value && d->count < DETAILS_MAX)
+                d->list[d->count++] = (struct story_detail){ name, value };
+        }
+}
+
+static void read_details(struct arena *arena, struct story_entry *e)
+{
+    if (!e->data)
+        return;
+    char *text = arena_text(arena, e->data);
+    struct json_reader r = reader_begin_stored(text, strlen(text));
+    struct details d = { .count = 0 };
+    take_details(&r, &d);
+    struct story_detail *details = arena_alloc(arena, (d.count + 1) * sizeof *details);
+    memcpy(details, d.list, d.count * sizeof *details);
+    e->details = details;
+    e->detail_count = d.count;
+}
 
 static bool take_member(struct json_reader *r, const char *name, struct arena *arena, struct story_entry *e)
 {
@@ -97,6 +151,7 @@ static bool take_entries(struct json_reader *r, struct arena *arena, struct stor
         for (const char *name; (name = reader_name(r));)
             if (!take_member(r, name, arena, &e))
                 return false;
+        read_details(arena, &e);
         if (e.kind && e.id)
             append(s, arena, &e);
     }
@@ -136,9 +191,10 @@ static void add_entry(struct story *s, const char *kind, int64_t at_us, const ch
                       struct buf *data)
 {
     buf_char(data, '}');
-    const struct story_entry e = {
+    struct story_entry e = {
         .kind = story_kind_find(kind), .at_us = at_us, .id = id, .text = text, .data = buf_string(data)
     };
+    read_details(data->arena, &e);
     append(s, data->arena, &e);
 }
 
@@ -211,6 +267,7 @@ static enum err read_story(struct call *c, const struct rows *r, struct story *s
         .entry_reason = rows_text(r, 0, &told.entry_reason),
         .exit_reason = rows_text(r, 0, &told.exit_reason),
         .net_pnl_usd = rows_text(r, 0, &told.net_pnl_usd),
+        .fees_usd = rows_text(r, 0, &told.fees_usd),
     };
     TRY(read_groups(c, r, s));
     add_lessons(s, c, r);

@@ -27,8 +27,21 @@ static struct story_trade trade(void)
                                  .exited = true,
                                  .entry_reason = "breakout above prior swing high",
                                  .net_pnl_usd = "28.14",
+                                 .fees_usd = "1.20",
                                  .exit_reason = "target" };
 }
+
+static void describe(struct story_entry *e, const struct story_detail *details, size_t count)
+{
+    e->details = details;
+    e->detail_count = count;
+}
+
+#define DESCRIBE(entry, ...)                                           \
+    do {                                                               \
+        static const struct story_detail details_[] = { __VA_ARGS__ }; \
+        describe(entry, details_, sizeof details_ / sizeof *details_); \
+    } while (0)
 
 static const char *const evidence[] = { "volume 3x", "range of 12 days" };
 static struct story_entry entries[16];
@@ -42,6 +55,7 @@ static struct story whole(void)
     entries[n++] = entry("thesis.closed", "2026-06-04T12:00:00Z", 9, ID(2), "target reached");
     entries[n++] = entry("entry", "2026-06-04T10:00:00Z", 0, ID(7), "breakout above prior swing high");
     entries[n++] = entry("order", "2026-06-04T10:00:00Z", 4, ID(4), "buy the break");
+    DESCRIBE(&entries[n - 1], { "action", "buy" }, { "side", "long" }, { "size", "0.50" });
     entries[n++] = entry("decision", "2026-06-04T10:00:00Z", 3, ID(3), "Buy, the \"range\" broke");
     entries[n - 1].ref = ID(2);
     entries[n - 1].evidence = evidence;
@@ -52,9 +66,15 @@ static struct story whole(void)
     entries[n - 1].data = "{\"side\":\"long\"}";
     entries[n++] = entry("retrieval", "2026-06-04T09:59:00Z", 1, ID(1), "BTC thesis");
     entries[n++] = entry("order.outcome", "2026-06-04T10:00:00Z", 4, ID(4), "filled");
+    DESCRIBE(&entries[n - 1], { "outcome", "filled" }, { "filled_size", "0.50" },
+             { "average_price", "65198.5" }, { "fees_usd", "1.20" }, { "reason", "in two parts" });
     entries[n++] = entry("context", "2026-06-04T10:00:00Z", 0, ID(7), NULL);
     entries[n++] = entry("observation", "2026-06-04T11:00:00Z", 5, ID(5), NULL);
+    DESCRIBE(&entries[n - 1], { "side", "long" }, { "quantity", "0.50" }, { "mark_price", "65300" },
+             { "market_value_usd", "32650.00" }, { "unrealized_pnl_usd", "50.75" });
     entries[n++] = entry("warning", "2026-06-04T11:30:00Z", 6, ID(6), NULL);
+    entries[n - 1].ref = ID(2);
+    DESCRIBE(&entries[n - 1], { "action", "add" }, { "order_id", ID(c) });
     entries[n++] = entry("lesson", "2026-06-04T12:00:00Z", 0, ID(b), "Wait for </the> retest");
     static const struct story_omitted omitted[] = { { "retrievals", 3 }, { "orders", 0 } };
     struct story s = {

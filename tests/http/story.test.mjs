@@ -44,7 +44,7 @@ async function whole() {
   w.warning = await journal.event(w.d, { kind: 'thesis.not_retrieved', at: at(40), subject_id: w.thesis, data: { order_id: w.add } });
   w.exit = (await exit(t)).snapshot_id;
   w.validated = await journal.lesson({ at: at(-50), validated: at(61), takeaway: 'Breakouts need volume' });
-  await journal.close(w.thesis, at(61), { reason: 'target reached', outcome: { pnl_usd: 20 }, validates: [w.validated] });
+  await journal.close(w.thesis, at(61), { reason: 'target reached', outcome: { metric: 'return', value: 0.2, baseline: 0 }, validates: [w.validated] });
   w.lesson = await journal.lesson({ at: at(70), takeaway: 'Wait for the retest', evidence: [`trade ${w.trade}`] });
   w.other = await journal.lesson({ at: at(70), takeaway: 'Of another trade', evidence: [`trade ${UNKNOWN_ID}`] });
   w.later = await journal.memory({ kind: 'note', at: at(80), thesis_id: w.thesis, text: 'Looking back' });
@@ -91,7 +91,7 @@ test('everything about the trade is told in the order of time, with its id', asy
   assert.equal(got.entries[13].data.quantity, 1.5);
   assert.equal(got.entries[14].data.warnings[0].code, 'thesis_not_retrieved');
   assert.deepEqual([got.entries[16].data.action, got.entries[16].text, got.entries[16].link], ['close', 'target', `/v1/decision_snapshots/${w.exit}`]);
-  assert.equal(got.entries[18].data.outcome.pnl_usd, 20);
+  assert.equal(got.entries[18].data.outcome.value, 0.2);
 });
 
 test('the summary answers why, on what evidence, with which thesis, and what was learned', async () => {
@@ -101,7 +101,7 @@ test('the summary answers why, on what evidence, with which thesis, and what was
     why: { source: 'decision', id: w.decision, text: 'Buy the break' },
     evidence: ['volume 3x', 'range of 12 days'],
     open_thesis: { source: 'thesis.opened', id: w.thesis, text: 'Breakout holds' },
-    outcome: { source: 'thesis.closed', id: w.thesis, text: 'target reached {"pnl_usd": 20}' },
+    outcome: { source: 'thesis.closed', id: w.thesis, text: 'target reached: return 0.2 against 0' },
     learned: [
       { source: 'lesson', id: w.validated, text: 'Breakouts need volume' },
       { source: 'lesson', id: w.lesson, text: 'Wait for the retest' },
@@ -163,6 +163,78 @@ test('the window begins with the exit before it, and other symbols, deployments 
   assert.deepEqual(got.window, { since: at(60), until: null });
   assert.deepEqual(got.entries.filter((e) => e.kind === 'decision').map((e) => e.text), ['Second idea']);
   assert.ok(!JSON.stringify(await story(t.trade)).includes('Second idea'));
+});
+
+test('a decision to skip or to close, or one that was retracted, is not why the trade was made', async () => {
+  const wrong = { kind: 'decision', symbol: 'BTC', evidence: ['a wrong volume'] };
+  const t = await traded(async (d) => {
+    await journal.retract(await journal.memory({ ...wrong, deployment_id: d, at: at(3), text: 'Buy at once' }), at(4));
+    for (const action of ['sell', 'reduce', 'close', 'hold', 'skip']) await journal.memory({ kind: 'decision', action, deployment_id: d, symbol: 'BTC', at: at(5), text: action });
+    await journal.order(d, { at: at(6), reason: 'the range broke' });
+    await journal.order(d, { at: at(7), action: 'close', reason: 'out' });
+  });
+  const { summary } = await story(t.trade);
+  assert.equal(summary.why.text, 'the range broke');
+  assert.deepEqual(summary.evidence, []);
+  const text = (await s.api.get(`/v1/trade_history/${t.trade}/story`, { headers: { accept: 'text/markdown' }, status: 200 })).text;
+  assert.match(text, /decision [0-9a-f-]{36} buy, retracted "Buy at once"/);
+});
+
+test('of parallel theses the one for the side of the trade was the thesis at the entry', async () => {
+  const ids = {};
+  const t = await traded(async (d) => {
+    ids.up = await journal.thesis({ deployment_id: d, symbol: 'BTC', at: at(1), side: 'long', text: 'Up' });
+    ids.down = await journal.thesis({ deployment_id: d, symbol: 'BTC', at: at(2), side: 'short', parallel: true, text: 'Down' });
+  });
+  assert.equal((await story(t.trade)).summary.open_thesis.id, ids.up);
+});
+
+test('an order without a search for two theses is counted once, and each warning names its thesis', async () => {
+  const t = await traded();
+  const order = await journal.order(t.d, { at: at(20), action: 'add' });
+  for (const parallel of [false, true]) {
+    const id = await journal.thesis({ deployment_id: t.d, symbol: 'BTC', at: at(15), parallel });
+    await journal.event(t.d, { kind: 'thesis.not_retrieved', at: at(20), subject_id: id, data: { order_id: order, action: 'add' } });
+    const text = (await s.api.get(`/v1/trade_history/${t.trade}/story`, { headers: { accept: 'text/markdown' }, status: 200 })).text;
+    assert.ok(text.includes(`: no search for thesis ${id}\n`), text);
+    assert.match(text, /Orders and actions without a search for an open thesis: 1\n/);
+  }
+});
+
+test('the story of a flip has the decision and the order that led to it', async () => {
+  const t = await traded();
+  await t.tick(30, { positions: [position('BTC', 105)] });
+  await journal.memory({ kind: 'decision', action: 'hold', deployment_id: t.d, symbol: 'BTC', at: at(20), text: 'Of the first trade' });
+  const decision = await journal.memory({ kind: 'decision', action: 'sell', deployment_id: t.d, symbol: 'BTC', at: at(31), text: 'Flip' });
+  const order = await journal.order(t.d, { at: at(32), action: 'sell', side: 'short', outcome: 'filled', outcome_at: at(40) });
+  const flipped = await t.tick(40, { positions: [{ ...position('BTC', 110), side: 'short' }], ...propose('flip') });
+  const got = await story(flipped.open[0].trade_id);
+  assert.equal(got.summary.why.id, decision);
+  assert.deepEqual(got.window, { since: at(30), until: null });
+  assert.deepEqual(got.entries.filter((e) => e.kind.startsWith('order')).map((e) => [e.kind, e.id]), [['order', order], ['order.outcome', order]]);
+  assert.ok(!JSON.stringify(got).includes('Of the first trade'));
+});
+
+test('what closes at the instant of the exit before it is about that trade', async () => {
+  const t = await traded();
+  await exit(t);
+  await journal.memory({ kind: 'decision', action: 'close', deployment_id: t.d, symbol: 'BTC', at: at(60), text: 'Out of the first' });
+  await journal.order(t.d, { at: at(60), action: 'close', reason: 'Out of the first', outcome: 'filled', outcome_at: at(60) });
+  await journal.order(t.d, { at: at(60), action: 'buy', reason: 'In again' });
+  const second = (await t.tick(70, { positions: [position('BTC', 110)], ...propose('again') })).open[0].trade_id;
+  const got = await story(second);
+  assert.ok(!JSON.stringify(got).includes('Out of the first'));
+  assert.equal(got.summary.why.text, 'In again');
+});
+
+test('the text shows what was ordered, filled, held and paid', async () => {
+  const w = await whole();
+  const text = (await s.api.get(`/v1/trade_history/${w.trade}/story`, { headers: { accept: 'text/markdown' }, status: 200 })).text;
+  for (const line of [/^# BTC long, .*, net 20 USD after 0 USD of fees\n/, / order [0-9a-f-]{36} buy long 1\.50 "break"\n/, / entry [0-9a-f-]{36} 100 USD at 100 "breakout"\n/,
+    / exit [0-9a-f-]{36} at 120, realized 20 USD "target"\n/, / observation [0-9a-f-]{36} long 1 at 100, value 100 USD, unrealized 0 USD\n/,
+    /- Learned: lesson [0-9a-f-]{36} proposed "Wait for the retest"\n/])
+    assert.match(text, line);
+  assert.ok(!text.includes('{'), text);
 });
 
 test('more than 200 entries of a kind are counted, the newest are shown', async () => {
