@@ -51,6 +51,8 @@ with deployment as (
     select u.thesis_id
     from valid v
     cross join lateral theses_not_retrieved(:owner, v.deployment_id, :symbol::text, v.at) u
+    where :action::text not in ('buy', 'sell')
+       or not entry_reported(:owner, v.deployment_id, :symbol::text, v.at)
 ), created as (
     insert into orders (owner, id, deployment_id, client_order_id, at, symbol, action, side, size, reason,
         thesis_id, decision_id, warnings, agent_name, model_call_id)
@@ -118,8 +120,15 @@ limit :limit::int + 1
 -- name: order_export :slow :list
 {listed}
 
+-- same_details: no figure and no broker_order_id of the request differs from what was stored with the outcome.
 -- name: order_lock :write :one
-select o.outcome, c.at, c.at < greatest(o.at, o.outcome_at) as too_early
+select o.outcome, c.at, c.at < greatest(o.at, o.outcome_at) as too_early,
+    coalesce(:filled_size::numeric = (o.outcome_data ->> 'filled_size')::numeric, :filled_size::numeric is null)
+    and coalesce(:average_price::numeric = (o.outcome_data ->> 'average_price')::numeric,
+        :average_price::numeric is null)
+    and coalesce(:fees_usd::numeric = (o.outcome_data ->> 'fees_usd')::numeric, :fees_usd::numeric is null)
+    and coalesce(:broker_order_id::text = o.outcome_data ->> 'broker_order_id', :broker_order_id::text is null)
+        as same_details
 from orders o
 join deployments d on d.owner = :owner and d.id = o.deployment_id
 left join agent_state a on a.owner = :owner and a.deployment_id = o.deployment_id

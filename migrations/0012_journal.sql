@@ -579,6 +579,29 @@ end;
 comment on function action_reported(text, uuid, text, timestamptz) is
     'True if the first tick from `at` on executed an action on the symbol, and no order has been posted for it yet';
 
+-- The order of an entry may arrive after the tick that opened the position, dated as that tick. It changes no held position.
+create function entry_reported(for_owner text, for_deployment uuid, for_symbol text, at timestamptz) returns boolean
+    language sql stable
+begin atomic
+    select exists (
+        select from trade_history t
+        cross join lateral (
+            select coalesce((select p.tick_at from decision_snapshots p
+                where p.owner = for_owner and p.deployment_id = for_deployment and p.tick_at < entry_reported.at
+                order by p.tick_at desc
+                limit 1), '-infinity') as at
+            offset 0
+        ) before
+        where t.owner = for_owner and t.deployment_id = for_deployment and t.symbol = for_symbol
+          and t.entry_tick_at = entry_reported.at
+          and not exists (
+              select from memory_events o
+              where o.owner = for_owner and o.journal_id = for_deployment and o.symbol = for_symbol and o.kind = 'order.submitted'
+                and o.at > before.at and o.at <= entry_reported.at));
+end;
+comment on function entry_reported(text, uuid, text, timestamptz) is
+    'True if the tick at `at` opened a position in the symbol, and no order has been posted for it yet';
+
 -- A trade that is closed at `at` is not held at `at`.
 create function theses_not_retrieved(for_owner text, for_deployment uuid, for_symbol text, at timestamptz) returns table (thesis_id uuid)
     language sql stable
@@ -601,7 +624,8 @@ comment on function theses_not_retrieved(text, uuid, text, timestamptz) is
 create function thesis_warning(thesis_id uuid, symbol text) returns jsonb
     language sql stable
     return jsonb_build_object('code', 'thesis_not_retrieved', 'thesis_id', thesis_id,
-        'detail', 'no search returned the open thesis on ' || symbol || ' since it changed and since the last order on it');
+        'detail', 'no search returned the open thesis on ' || symbol || ' since it changed and since the last order on it; a search with '
+            || 'kind ["thesis"], status ["open"], this symbol and deployment_id returns it');
 comment on function thesis_warning(uuid, text) is 'Warning about a thesis that was not retrieved, in the answer to an order or a tick';
 
 -- ---- ticks ----

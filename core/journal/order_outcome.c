@@ -10,11 +10,16 @@ const char *const order_outcome_names[ORDER_OUTCOMES + 1] = {
     [ORDER_UNKNOWN] = "unknown",
 };
 
+bool order_outcome_is_final(const char *outcome)
+{
+    return strcmp(outcome, order_outcome_names[ORDER_UNKNOWN]) != 0;
+}
+
 enum order_step order_outcome_step(const char *from, const char *to)
 {
     if (!from)
         return ORDER_STEP_CHANGE;
     if (strcmp(from, to) == 0)
         return ORDER_STEP_REPEAT;
-    return strcmp(from, order_outcome_names[ORDER_UNKNOWN]) == 0 ? ORDER_STEP_CHANGE : ORDER_STEP_REFUSED;
+    return order_outcome_is_final(from) ? ORDER_STEP_REFUSED : ORDER_STEP_CHANGE;
 }

@@ -61,7 +61,7 @@ static const struct field outcome_fields[] = {
 COLUMNS(created, id, _deployment_known, _thesis_known, _thesis_symbol, _thesis_deployment, _decision_known,
         _decision_symbol, _decision_deployment);
 COLUMNS(repeated, id, _same);
-COLUMNS(locked, outcome, at, too_early);
+COLUMNS(locked, outcome, at, too_early, same_details);
 
 QUERY(order_create, ORDER_CREATE, create_fields, READS(created));
 QUERY(order_repeat, ORDER_REPEAT, create_fields, READS(repeated));
@@ -105,8 +105,11 @@ static enum err reply_repeat(struct call *c, const struct order_in *in)
     struct rows *r;
     TRY(query_one(c, &order_repeat, in, NULL, &r));
     if (!row_bool(r, 0, &repeated._same))
-        return problem_set(&c->problem, ERR_ORDER_CONFLICT, "order %s of deployment %s is called %s",
-                           rows_text(r, 0, &repeated.id), in->deployment_id, in->client_order_id);
+        return problem_set(
+            &c->problem, ERR_ORDER_CONFLICT,
+            "client_order_id %s belongs to order %s, which differs in its symbol, action, side, "
+            "size, reason, thesis_id, decision_id or at",
+            in->client_order_id, rows_text(r, 0, &repeated.id));
     TRY(query_durable(c));
     return reply_row(c, 200, r);
 }
@@ -147,6 +150,9 @@ static enum err outcome_tx(struct call *c, void *arg)
         return problem_set(&c->problem, ERR_INVALID_TRANSITION, "order %s is %s and cannot become %s", in.id,
                            from, in.outcome);
     case ORDER_STEP_REPEAT:
+        if (order_outcome_is_final(from) && !row_bool(r, 0, &locked.same_details))
+            return problem_set(&c->problem, ERR_INVALID_TRANSITION,
+                               "order %s is %s with other details, which are final", in.id, from);
         TRY(query_durable(c));
         return query_reply(c, 200, &order_current, &in);
     case ORDER_STEP_CHANGE:

@@ -99,6 +99,22 @@ test('each of the parallel theses is checked, and a search of another owner or a
   assert.deepEqual(await warned(id, day(5)), [b.id]);
 });
 
+test('the order of an entry may be posted after the tick that opened the position; the next one is checked', async () => {
+  const entered = async () => {
+    const id = await holding(s.api);
+    const thesis = await openThesis(s.api, { symbol: 'BTC', deployment_id: id, at: day(1) });
+    return [id, thesis.id];
+  };
+  const [late, thesis] = await entered();
+  assert.deepEqual(await warned(late, day(2)), []);
+  assert.deepEqual(await warned(late, day(2)), [thesis], 'the entry has its order');
+  const [added, other] = await entered();
+  assert.deepEqual(await warned(added, day(2), { action: 'add' }), [other], 'an add is no entry');
+  const [early, third] = await entered();
+  assert.deepEqual(await warned(early, day(1, '12:00:00')), []);
+  assert.deepEqual(await warned(early, day(2)), [third], 'the order of the entry was posted before');
+});
+
 test('a symbol that was sold is not held any more, except in the past', async () => {
   const id = await holding(s.api);
   const thesis = await openThesis(s.api, { symbol: 'BTC', deployment_id: id, at: day(3) });
@@ -163,6 +179,18 @@ test('every outcome can be the first one, and a final one is kept', async () => 
     const [, event, ...more] = await eventsOf(s.query, id);
     assert.deepEqual([event.kind, event.agent_name, event.data, more], ['order.outcome', 'desk', { outcome: first, action: 'buy', ...details }, []]);
   }
+});
+
+test('a final outcome with other figures is refused, because they would be lost', async () => {
+  const { id: deployment_id } = await deploy(s.api);
+  const { id } = await order(s.api, { deployment_id, at: day(3) });
+  const stored = (await report(id, 'filled', { filled_size: 0.5, average_price: 100, at: day(4) }, { status: 200 })).json;
+  for (const same of [{}, { filled_size: 0.5 }, { average_price: 100.0, reason: 'again' }]) assert.deepEqual((await report(id, 'filled', same, { status: 200 })).json, stored);
+  for (const other of [{ filled_size: 2 }, { average_price: 101.5 }, { fees_usd: 1.2 }, { broker_order_id: 'b-2' }]) {
+    const { json } = await report(id, 'filled', other, { status: 409 });
+    assert.equal(json.code, 'invalid_transition');
+  }
+  assert.deepEqual(await read(id), stored);
 });
 
 test('an unknown outcome can be resolved later, and the past still shows it as unknown', async () => {
