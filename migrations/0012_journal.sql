@@ -746,12 +746,12 @@ begin atomic
     select
         (select json_agg(json_build_object('trade_id', o.trade ->> 'trade_id', 'symbol', o.trade ->> 'symbol', 'side', o.trade ->> 'side',
                 'entry_tick_at', o.trade ->> 'entry_tick_at', 'entry_reason', left(o.trade ->> 'entry_reason', 1200),
-                'theses', t.theses, 'decision', d.decision) order by o.place)
+                'theses', t.theses, 'closed', c.closed, 'decision', d.decision) order by o.place)
          from json_array_elements(held) with ordinality as o (trade, place)
          left join lateral (
              select json_agg(json_build_object('id', q.id, 'symbol', q.symbol, 'side', q.side, 'at', q.at, 'changed_at', q.known_from,
                      'text', left(q.text, 1200), 'invalidation', left(q.invalidation, 400), 'target', left(q.target, 400),
-                     'horizon', q.horizon) order by q.parallel, q.known_from desc, q.n desc) as theses
+                     'horizon', q.horizon) order by coalesce(q.side <> o.trade ->> 'side', false), q.parallel, q.known_from desc, q.n desc) as theses
              from (
                  (select * from (
                      select x.id, x.symbol, x.side, x.at, x.known_from, x.known_until, x.n, x.parallel, x.text, x.invalidation, x.target,
@@ -784,7 +784,22 @@ begin atomic
                and x.known_from <= known_at and x.known_until > known_at
              order by x.at desc, x.n desc
              limit 1
-         ) d on true),
+         ) d on true
+         left join lateral (
+             select json_build_object('id', x.id, 'at', x.known_from, 'text', left(x.status_reason, 1200)) as closed
+             from (
+                 select m.id, m.known_until
+                 from memories m
+                 where t.theses is null and m.owner = for_owner and m.deployment_id = for_deployment and m.symbol = o.trade ->> 'symbol'
+                   and m.kind = 'thesis' and m.status = 'open' and not m.parallel and m.known_from <= known_at
+                 order by m.known_from desc, m.n desc
+                 limit 20
+             ) own
+             join memories x on x.owner = for_owner and x.id = own.id and x.known_from = own.known_until and x.status = 'closed'
+             where own.known_until <= known_at and own.known_until >= (o.trade ->> 'entry_tick_at')::timestamptz
+             order by x.known_from desc, x.n desc
+             limit 1
+         ) c on true),
         (select json_build_object('more', (count(*) = 200)::int, 'items', json_agg(json_build_object('id', q.id, 'symbol', q.symbol, 'side', q.side,
                 'at', q.at, 'changed_at', q.known_from, 'text', case when q.place <= 40 then left(q.text, 1200) end,
                 'invalidation', left(q.invalidation, 400), 'target', left(q.target, 400), 'horizon', q.horizon) order by q.place)

@@ -26,6 +26,8 @@ enum state_source state_source(const struct state_position *p)
 {
     if (p->thesis_count)
         return STATE_THESIS;
+    if (p->closed.id && (!p->decision.id || p->decision.at_us <= p->closed.at_us))
+        return STATE_CLOSED;
     if (p->decision.id)
         return STATE_DECISION;
     return p->entry_reason ? STATE_ENTRY_REASON : STATE_NO_RATIONALE;
@@ -92,6 +94,11 @@ static void put_position(struct buf *out, const void *items, size_t i, size_t ch
         if (t->side && strcmp(t->side, p->side) != 0)
             buf_fmt(out, ", %s:", t->side);
         put_words(out, t, chars);
+        break;
+    case STATE_CLOSED:
+        buf_fmt(out, "no open thesis, %s was closed ", p->closed.id);
+        put_time(out, p->closed.at_us, MINUTE_LEN);
+        put_quoted(out, " ", p->closed.reason, chars);
         break;
     case STATE_DECISION:
         put_head(out, "decision", p->decision.id, p->decision.at_us);
@@ -171,6 +178,7 @@ static const struct state_thesis **other_theses(struct arena *arena, const struc
     for (size_t i = 0; i < s->position_count; i++)
         room += s->positions[i].thesis_count;
     const struct state_thesis **list = arena_alloc(arena, room * sizeof *list);
+    *with_text = 0;
     for (size_t i = 0; i < s->position_count; i++)
         for (size_t k = 1; k < s->positions[i].thesis_count; k++)
             list[n++] = &s->positions[i].theses[k];
@@ -307,12 +315,14 @@ struct state_shown state_text(struct buf *out, const struct state *s, size_t max
     size_t others, with_text;
     struct state_shown shown = { .theses = other_theses(out->arena, s, &others, &with_text) };
     const bool empty = !(s->position_count + others + s->lesson_count);
+    bool fits = false;
     struct buf frame = { .arena = out->arena }, text = frame;
     buf_fmt(&frame, "%s%s\n", opening, state_policy);
     const size_t around =
                      tokens_estimate(frame.data, frame.len) + cost(closing) + (empty ? cost(nothing) : 0),
                  reserved = around + omitted_cost(out->arena, s, others);
     if (reserved <= max_tokens && !(empty && optional)) {
+        fits = true;
         struct budget budget = { 0, max_tokens - reserved };
         put_sections(&text, &budget, s, &shown, with_text);
         buf_text(&text, empty ? nothing : "");
@@ -320,7 +330,7 @@ struct state_shown state_text(struct buf *out, const struct state *s, size_t max
     shown.positions_omitted = s->position_count - shown.positions;
     shown.theses_omitted = others - shown.thesis_count;
     shown.lessons_omitted = s->lesson_count - shown.lessons;
-    if (!text.len)
+    if (!fits)
         return shown;
     put_omitted(&text, s, &shown);
     buf_add(&frame, text.data, text.len);
@@ -359,22 +369,29 @@ static void put_thesis_json(struct buf *out, const struct state_thesis *t, bool 
 
 static void put_rationale(struct buf *out, const struct state_position *p)
 {
-    static const char *const sources[] = { "thesis", "decision", "entry_reason" };
-    const enum state_source source = state_source(p);
     const struct state_thesis *t = p->theses;
+    const enum state_source source = state_source(p);
+    const struct {
+        const char *name, *id, *action, *text;
+        int64_t at_us;
+    } rationales[] = {
+        [STATE_THESIS] = { "thesis", t ? t->id : NULL, NULL, t ? t->text : NULL, t ? t->at_us : 0 },
+        [STATE_CLOSED] = { "closed_thesis", p->closed.id, NULL, p->closed.reason, p->closed.at_us },
+        [STATE_DECISION] = { "decision", p->decision.id, p->decision.action, p->decision.text,
+                             p->decision.at_us },
+        [STATE_ENTRY_REASON] = { "entry_reason", NULL, NULL, p->entry_reason, p->entry_us },
+    };
     buf_json_key(out, "rationale");
     if (source == STATE_NO_RATIONALE) {
         buf_text(out, "null");
         return;
     }
-    const bool thesis = source == STATE_THESIS, decision = source == STATE_DECISION;
-    const char *text = thesis ? t->text : decision ? p->decision.text : p->entry_reason;
     buf_char(out, '{');
-    json_put_text(out, "source", sources[source]);
-    json_put_text(out, "id", thesis ? t->id : decision ? p->decision.id : NULL);
-    json_put_time(out, "at", thesis ? t->at_us : decision ? p->decision.at_us : p->entry_us);
-    json_put_text(out, "action", decision ? p->decision.action : NULL);
-    json_put_text(out, "text", line_of(out->arena, text, STATE_TEXT_CHARS));
+    json_put_text(out, "source", rationales[source].name);
+    json_put_text(out, "id", rationales[source].id);
+    json_put_time(out, "at", rationales[source].at_us);
+    json_put_text(out, "action", rationales[source].action);
+    json_put_text(out, "text", line_of(out->arena, rationales[source].text, STATE_TEXT_CHARS));
     buf_char(out, '}');
 }
 

@@ -28,11 +28,18 @@ struct state_decision {
     int64_t at_us;
 };
 
+/* A thesis that was closed while its symbol was held. */
+struct state_closed {
+    const char *id, *reason; /* id NULL: none */
+    int64_t at_us;
+};
+
 struct state_position {
     const char *trade_id, *symbol, *side;
     int64_t entry_us;
     const struct state_thesis *theses; /* open ones of its symbol; the first is the rationale */
     size_t thesis_count;
+    struct state_closed closed;     /* the last one, if no thesis is open */
     struct state_decision decision; /* the last one on its symbol */
     const char *entry_reason;       /* from the ledger */
 };
@@ -53,7 +60,7 @@ struct state {
 };
 
 /* Where the rationale of a position comes from. */
-enum state_source { STATE_THESIS, STATE_DECISION, STATE_ENTRY_REASON, STATE_NO_RATIONALE };
+enum state_source { STATE_THESIS, STATE_CLOSED, STATE_DECISION, STATE_ENTRY_REASON, STATE_NO_RATIONALE };
 enum state_source state_source(const struct state_position *p);
 
 /* What fits into the budget, in the order of the text. */
@@ -70,6 +77,7 @@ struct state_shown {
  * quotes and can end neither its quotes nor the block.
  *
  *   - BTC long since 2026-06-04T10:00: thesis 0197… of 2026-06-04 "Breakout holds" target "72k"
+ *   - ADA long since 2026-06-04T10:30: no open thesis, 0197… was closed 2026-06-04T11:30 "close below 64k"
  *   - ETH long since 2026-06-04T11:00: decision 0197… of 2026-06-04, buy: "Funding reset"
  *   - SOL short since 2026-06-04T12:00: entry reason "fade the spike"
  *   - XRP long since 2026-06-04T12:30: (no rationale recorded)
@@ -77,7 +85,8 @@ struct state_shown {
  * Positions come first, then the other theses of held symbols, then the other theses, which leave half of the
  * remaining budget to the lessons, then the lessons. The texts of positions are shortened before one is left
  * out, and then nothing else is shown. Without anything to show there is no text if `optional`, else a block
- * that says so. A budget too small for the tags, the policy and one line gives no text. */
+ * that says so. A budget in which no item fits gives a block that counts them; one too small for the tags, the
+ * policy and that line, no text. */
 struct state_shown state_text(struct buf *out, const struct state *s, size_t max_tokens, bool optional);
 
 /* Appends what is shown and the numbers of what is not, as JSON members. */

@@ -135,11 +135,27 @@ static bool take_decision(struct json_reader *r, struct state_decision *d)
     return true;
 }
 
+static bool take_closed(struct json_reader *r, struct state_closed *closed)
+{
+    const struct member members[] = {
+        { "id", false, &closed->id },
+        { "at", true, &closed->at_us },
+        { "text", false, &closed->reason },
+        { NULL },
+    };
+    if (reader_peek(r) != 'n')
+        return take_object(r, members, NULL, NULL, NULL) && closed->id && closed->reason;
+    reader_skip(r);
+    return true;
+}
+
 static bool take_of_position(struct json_reader *r, const char *name, struct arena *arena, void *arg)
 {
     struct state_position *p = arg;
     if (strcmp(name, "decision") == 0)
         return take_decision(r, &p->decision);
+    if (strcmp(name, "closed") == 0)
+        return take_closed(r, &p->closed);
     void *theses;
     if (strcmp(name, "theses") != 0 ||
         !take_list(r, take_thesis, sizeof *p->theses, arena, &theses, &p->thesis_count))

@@ -174,6 +174,18 @@ START_TEST(many_theses_leave_room_for_lessons_and_held_symbols_come_first)
 }
 END_TEST
 
+START_TEST(a_closed_thesis_is_the_rationale_until_a_later_decision)
+{
+    struct state_position p = position("BTC", "long", "2026-06-04T10:00:00Z");
+    p.closed = (struct state_closed){ ID(1), "invalidated", unit_time_us("2026-06-04T11:00:00Z") };
+    ck_assert_int_eq(state_source(&p), STATE_CLOSED);
+    p.decision = (struct state_decision){ ID(2), "hold", "wait", unit_time_us("2026-06-04T11:00:00Z") };
+    ck_assert_int_eq(state_source(&p), STATE_CLOSED);
+    p.decision.at_us++;
+    ck_assert_int_eq(state_source(&p), STATE_DECISION);
+}
+END_TEST
+
 START_TEST(an_empty_state_says_so_or_is_no_section)
 {
     struct state s = { 0 };
@@ -210,4 +222,5 @@ END_TEST
 UNIT_MAIN("state", the_state_is_as_in_the_golden_files, every_budget_is_met_and_what_is_left_out_is_counted,
           the_texts_of_positions_are_shortened_before_one_is_left_out,
           many_theses_leave_room_for_lessons_and_held_symbols_come_first,
-          an_empty_state_says_so_or_is_no_section, nothing_stored_ends_its_line_its_quotes_or_the_block)
+          an_empty_state_says_so_or_is_no_section, nothing_stored_ends_its_line_its_quotes_or_the_block,
+          a_closed_thesis_is_the_rationale_until_a_later_decision)

@@ -49,6 +49,38 @@ test('a position has its thesis as rationale, else the last decision, else the r
   assert.match(plain.headers['content-type'], /^text\/markdown/);
 });
 
+test('of parallel theses the one for the side of the position is the rationale', async () => {
+  const id = await holding('BTC');
+  await journal.thesis({ deployment_id: id, symbol: 'BTC', at: at(2), side: 'short', text: 'Down' });
+  const up = await journal.thesis({ deployment_id: id, symbol: 'BTC', at: at(1), side: 'long', parallel: true, text: 'Up' });
+  assert.equal((await state(id)).positions[0].rationale.id, up);
+});
+
+test('a position whose thesis was closed says so, until a later decision', async () => {
+  const id = await ledger.deployment();
+  await ledger.tick(id, at(5), { open: [openTrade({ symbol: 'BTC', entry_tick_at: at(5), entry_reason: 'ledger' })] });
+  await ledger.tick(id, at(600), { open: [openTrade({ symbol: 'BTC', entry_tick_at: at(5), entry_reason: 'ledger' })] });
+  const rationale = async (minute) => (await state(id, `as_of=${at(minute)}`)).positions[0].rationale;
+  const before = await journal.thesis({ deployment_id: id, symbol: 'BTC', at: at(1), text: 'Before the entry' });
+  await journal.close(before, at(2), { reason: 'too early' });
+  await journal.memory({ kind: 'decision', deployment_id: id, symbol: 'BTC', at: at(6), text: 'Bought' });
+  const thesis = await journal.thesis({ deployment_id: id, symbol: 'BTC', at: at(7), text: 'Breakout holds' });
+  await journal.close(thesis, at(10), { reason: 'invalidated' });
+  const held = await journal.memory({ kind: 'decision', action: 'hold', deployment_id: id, symbol: 'BTC', at: at(20), text: 'Wait for the close' });
+  assert.equal((await rationale(6)).text, 'Bought');
+  assert.equal((await rationale(9)).source, 'thesis');
+  assert.deepEqual(await rationale(10), { source: 'closed_thesis', id: thesis, at: at(10), action: null, text: 'invalidated' });
+  assert.equal((await rationale(20)).id, held);
+  assert.match((await state(id, `as_of=${at(15)}`)).markdown, new RegExp(`: no open thesis, ${thesis} was closed [^ ]+ "invalidated"\n`));
+});
+
+test('a budget in which no position fits still says that one was left out', async () => {
+  const id = await holding('BTC');
+  const { markdown: text, positions_omitted } = await state(id, 'max_tokens=100');
+  assert.match(text, /\(left out: 1 position[^\n]*\)\n<\/memory_state>\n$/);
+  assert.equal(positions_omitted, 1);
+});
+
 test('the thesis of a held symbol is there whatever number of newer ones exist', async () => {
   const id = await holding('HELD');
   const old = await journal.thesis({ deployment_id: id, symbol: 'HELD', at: at(1), text: 'The oldest' });
