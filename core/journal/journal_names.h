@@ -7,5 +7,7 @@ extern const char *const journal_names_kinds[];
 /* Actions of a decision, and of an order. */
 extern const char *const journal_names_actions[];
 extern const char *const journal_names_order_actions[];
+/* Kinds of events. */
+extern const char *const journal_names_events[];
 
 #endif

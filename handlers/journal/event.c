@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/json_put.h"
+#include "core/journal/journal_names.h"
 #include "handlers/journal/journal.h"
 #include "handlers/kit/export.h"
 #include "handlers/kit/pages.h"
@@ -38,7 +39,7 @@ struct walk_in {
     JOURNAL, \
     JOURNAL_FILTER(struct event_in), \
     JOURNAL_FILTER_AUTHOR(struct event_in), \
-    E(FROM_QUERY, KIND_LINE, kind, .min = 1, .max = 64), \
+    E(FROM_QUERY, KIND_CHOICE, kind, .choices = journal_names_events), \
     E(FROM_QUERY, KIND_UUID, subject_id), \
     E(FROM_QUERY, KIND_INT, after_seq, .min = 0, .max = -1)
 static const struct field list_fields[] = { FILTER, PAGE, END_FIELDS };

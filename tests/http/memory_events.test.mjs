@@ -110,11 +110,11 @@ test('filters choose the journal, the kind, the time and the place in the sequen
   for (let n = 1; n <= 6; n++)
     await s.query(
       "insert into daybook.memory_events (owner, journal_id, kind, at, symbol, agent_name, model_call_id, data) values ('local', $1, $2, $3, $4, $5, $6, '{}')",
-      [journal, n % 2 ? 'odd' : 'even', day(n), n % 3 ? 'BTC' : null, `agent ${n % 2}`, `call ${n}`],
+      [journal, n % 2 ? 'order.submitted' : 'order.outcome', day(n), n % 3 ? 'BTC' : null, `agent ${n % 2}`, `call ${n}`],
     );
   const seqs = async (query) => (await list(`deployment_id=${journal}${query}`)).map(({ seq }) => seq);
   assert.deepEqual(await seqs(''), [1, 2, 3, 4, 5, 6]);
-  assert.deepEqual(await seqs('&kind=odd'), [1, 3, 5]);
+  assert.deepEqual(await seqs('&kind=order.submitted'), [1, 3, 5]);
   assert.deepEqual(await seqs('&symbol=BTC'), [1, 2, 4, 5]);
   assert.deepEqual(await seqs('&agent_name=agent%201'), [1, 3, 5]);
   assert.deepEqual(await seqs('&model_call_id=call%204'), [4]);
@@ -122,7 +122,7 @@ test('filters choose the journal, the kind, the time and the place in the sequen
   assert.deepEqual(await seqs(`&as_of=${day(2)}`), [1, 2]);
   assert.deepEqual(await seqs('&after_seq=4'), [5, 6]);
   assert.deepEqual(await seqs('&after_seq=4&limit=1'), [5]);
-  const all = await list('limit=200&kind=even');
+  const all = await list('limit=200&kind=order.outcome');
   assert.deepEqual(all.filter((e) => e.deployment_id === journal).map(({ seq }) => seq), [2, 4, 6]);
   assert.ok((await list('journal=owner')).every((e) => e.deployment_id === null));
 });
@@ -145,7 +145,8 @@ test('bad input is named', async () => {
   const bad = async (query) => faults(await s.api.get(`/v1/memory_events?${query}`, { status: 422 }));
   assert.deepEqual(await bad(`deployment_id=${UNKNOWN_ID}&journal=owner`), ['journal: not_together']);
   assert.deepEqual(await bad('journal=mine'), ['journal: not_a_choice']);
-  assert.deepEqual(await bad('limit=0&after_seq=-1&kind='), ['after_seq: out_of_range', 'kind: too_short', 'limit: out_of_range']);
+  assert.deepEqual(await bad('kind=thesis'), ['kind: not_a_choice']);
+  assert.deepEqual(await bad('limit=0&after_seq=-1&kind='), ['after_seq: out_of_range', 'kind: not_a_choice', 'limit: out_of_range']);
   assert.equal((await s.api.get(`/v1/memory_events/verify?deployment_id=${UNKNOWN_ID}`)).status, 404);
   assert.deepEqual(await list(`deployment_id=${UNKNOWN_ID}`), []);
 });
