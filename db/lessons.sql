@@ -97,7 +97,7 @@ limit :limit::int
 select id from lessons where owner = :owner and id = any (:ids::uuid[]) and version = 1 order by id for update
 
 -- name: lesson_current :write :list
-select id, status, known_from > :at::timestamptz as too_early
+select id, status, known_from, known_from > :at::timestamptz as too_early
 from lessons
 where owner = :owner and id = any (:ids::uuid[]) and known_until = 'infinity'
 order by id

@@ -112,7 +112,7 @@ static const struct field change_fields[] = {
 /* clang-format on */
 
 COLUMNS(new_lesson, id);
-COLUMNS(current, id, status, too_early);
+COLUMNS(current, id, status, known_from, too_early);
 COLUMNS(exported, id, at, takeaway, context, outcome, status, status_at, status_reason, superseded_by, _tags,
         _evidence, _metric, _value, _sample_size, _baseline, _note);
 COLUMNS(pair, a, b, score, takeaway_a, takeaway_b);
@@ -208,7 +208,9 @@ static enum err lock_lessons(struct call *c, const char *at, struct texts ids, e
             return problem_set(&c->problem, ERR_INVALID_TRANSITION, "lesson %s is %s and cannot become %s",
                                id, name, lesson_status_names[to]);
         if (row_bool(r, i, &current.too_early))
-            return problem_set(&c->problem, ERR_TIME_ORDER, "lesson %s was changed after %s", id, at);
+            return problem_set(&c->problem, ERR_TIME_ORDER,
+                               "lesson %s is dated %s, which is later than the change", id,
+                               rows_time(r, i, &current.known_from, &c->arena));
     }
     c->left_unsealed = true; /* the change that follows leaves an event */
     return OK;

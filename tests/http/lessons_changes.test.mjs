@@ -116,7 +116,9 @@ test('only an active lesson can supersede another', async () => {
 
 test('a change dated before the current state is 409 time_order and changes nothing', async () => {
   const { id } = await create(s.api, { at: day(10) });
-  assert.equal((await CHANGES.retire(id, 9)).json.code, 'time_order');
+  const early = (await CHANGES.retire(id, 9)).json;
+  assert.equal(early.code, 'time_order');
+  assert.ok(early.detail.includes(day(10)), early.detail);
   assert.equal((await CHANGES.validate(id, 12)).status, 200);
   for (const change of ['validate', 'retire', 'supersede', 'merge']) {
     const answer = await CHANGES[change](id, 11);
