@@ -411,7 +411,8 @@ static void put_answers(struct buf *out, const struct story_summary *sum)
     for (size_t i = 0; i < sum->learned_count; i++)
         put_line(out, "Learned", &sum->learned[i]);
     buf_fmt(out, "- Searched first: %s\n", searched[sum->searched_first]);
-    buf_fmt(out, "- Orders and actions without a search for an open thesis: %zu\n", sum->warnings);
+    buf_fmt(out, "- Orders and actions before which no search returned the open thesis: %zu\n",
+            sum->warnings);
 }
 
 /* What is shown of the details, in this order. Of "true" only the label is shown, of "false" nothing. */
@@ -473,7 +474,7 @@ static void put_entry_line(struct buf *out, const struct story_entry *e)
         buf_fmt(out, " %s", e->id);
     put_details(out, e);
     if (is(e, "warning") && e->ref)
-        buf_fmt(out, ": no search for thesis %s", e->ref);
+        buf_fmt(out, ": no search returned thesis %s", e->ref);
     put_text(out, is(e, "order.outcome") ? detail_of(e, "reason") : e->text);
     buf_char(out, '\n');
 }

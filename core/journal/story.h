@@ -93,7 +93,7 @@ struct story_summary {
     /* Whether a search came before the last order until the entry, or before the entry if there is no order.
      * Unknown if the journal has nothing about the trade from before its entry: nobody can tell. */
     enum story_known searched_first;
-    size_t warnings; /* orders and actions without a search for a thesis, each counted once */
+    size_t warnings; /* orders and actions before which no search returned an open thesis */
 };
 
 /* Sorts the entries by time, phase, order of writes and id. */

@@ -196,8 +196,8 @@ test('an order without a search for two theses is counted once, and each warning
     const id = await journal.thesis({ deployment_id: t.d, symbol: 'BTC', at: at(15), parallel });
     await journal.event(t.d, { kind: 'thesis.not_retrieved', at: at(20), subject_id: id, data: { order_id: order, action: 'add' } });
     const text = (await s.api.get(`/v1/trade_history/${t.trade}/story`, { headers: { accept: 'text/markdown' }, status: 200 })).text;
-    assert.ok(text.includes(`: no search for thesis ${id}\n`), text);
-    assert.match(text, /Orders and actions without a search for an open thesis: 1\n/);
+    assert.ok(text.includes(`: no search returned thesis ${id}\n`), text);
+    assert.match(text, /Orders and actions before which no search returned the open thesis: 1\n/);
   }
 });
 
