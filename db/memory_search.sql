@@ -1,11 +1,18 @@
 -- Search over memories, theses and lessons, and the record of each search. It works as the search of db/episodic_search.sql does: vectors
 -- have length 1, `<#>` is the negative cosine, and only vectors of :query_model and :query_dim are compared.
 
--- The instant of a search that names a deployment.
+-- The instant of a search that names a deployment, and the open theses of its symbol, which are always among the hits.
 -- name: memory_search_instant :read :one
-select journal_now(:as_of::timestamptz, d.mode, d.created_at, a.last_tick_at, :now::timestamptz) as as_of
+select i.as_of, nullif(array_to_string(array(
+    select m.id from memories m
+    where m.owner = :owner and m.deployment_id = d.id and m.symbol = :symbol::text and m.kind = 'thesis' and m.status = 'open'
+      and m.known_from <= i.as_of and m.known_until > i.as_of
+    order by m.parallel, m.known_from desc, m.n desc
+    limit :k::int), E'\x1f'), '') as pinned
 from deployments d
 join agent_state a on a.owner = :owner and a.deployment_id = d.id
+cross join lateral (
+    select journal_now(:as_of::timestamptz, d.mode, d.created_at, a.last_tick_at, :now::timestamptz) as as_of) i
 where d.owner = :owner and d.id = :deployment_id::uuid
 
 -- One version of each memory: the one that was current at the instant.
@@ -58,6 +65,7 @@ limit :max_pending::int
 -- part: found
 select id from near union select id from by_word
 union (select id from waiting order by at desc, id desc limit :max_candidates::int)
+union (select m.id from memories m where m.id = any (:pinned::uuid[]) and {filter})
 
 -- The candidates are read by their keys: as a join, the planner would read all memories.
 -- part: regimes
@@ -103,11 +111,13 @@ select 0 as matching, 0 as pending, m.id, (extract(epoch from m.at) * 1000000)::
     null::double precision as weight, null::double precision as coverage, {regimes}
 from (
     (select m.at, m.id from memories m where {filter} order by m.at desc, m.id desc limit :k::int)
-    union all
+    union
     (select m.at, m.id from lesson_items m where {filter} order by m.at desc, m.id desc limit :k::int)
+    union
+    (select m.at, m.id from memories m where m.id = any (:pinned::uuid[]) and {filter})
 ) m
 order by m.at desc, m.id desc
-limit :k::int
+limit 2 * :k::int
 
 -- name: memory_exact :slow :list
 with matching as materialized (

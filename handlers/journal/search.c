@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/json_put.h"
+#include "core/base/list_text.h"
 #include "core/base/time_text.h"
 #include "core/base/vector.h"
 #include "core/journal/render.h"
@@ -68,7 +69,7 @@ static const struct field record_fields[] = {
 };
 /* clang-format on */
 
-COLUMNS(instant, as_of);
+COLUMNS(instant, as_of, pinned);
 COLUMNS(memory, id, kind, status, at, text, symbol, action, side, invalidation, target, horizon, outcome,
         agent_name);
 COLUMNS(recorded, id);
@@ -142,13 +143,16 @@ static bool is_filtered(const struct memory_search *s)
            s->since || s->until;
 }
 
-/* Without as_of, a deployment is searched at its own time, which for a simulation is its last tick. */
+/* Without as_of, a deployment is searched at its own time, which for a simulation is its last tick. Its open
+ * theses on the symbol are always among the hits: this is the search that the thesis check expects. */
 static enum err set_instant(struct call *c, struct memory_search *s)
 {
     struct rows *r;
     if (s->deployment_id) {
         TRY(query_one(c, &search_instant, s, NULL, &r));
         s->as_of = rows_time(r, 0, &instant.as_of, &c->arena);
+        s->find.pinned.items =
+            list_text_split(&c->arena, rows_text(r, 0, &instant.pinned), &s->find.pinned.count);
     } else if (!s->as_of) {
         s->as_of = c->now;
     }

@@ -243,22 +243,48 @@ static int find_row(const struct rows *r, const struct column *column, const cha
     return row;
 }
 
+static bool is_pinned(const struct find *f, const char *id)
+{
+    for (size_t i = 0; i < f->pinned.count; i++)
+        if (strcmp(f->pinned.items[i], id) == 0)
+            return true;
+    return false;
+}
+
+/* Chooses `k` candidates: the pinned ones, and the best of the others. Returns how many. */
+static size_t choose(const struct find *f, const struct fusion_hit **chosen)
+{
+    size_t pinned = 0, count = 0;
+    for (size_t i = 0; i < f->candidate_count; i++)
+        pinned += is_pinned(f, f->candidates[i].id);
+    size_t others = pinned < (size_t)f->k ? (size_t)f->k - pinned : 0;
+    for (size_t i = 0; i < f->candidate_count && count < (size_t)f->k; i++) {
+        const bool is_other = !is_pinned(f, f->candidates[i].id);
+        if (is_other && !others)
+            continue;
+        others -= is_other;
+        chosen[count++] = &f->candidates[i];
+    }
+    return count;
+}
+
 /* Reads the best entries. One that was deleted in the meantime is left out. */
 static enum err read_entries(struct call *c, const struct run *run)
 {
     struct find *f = run->f;
-    const size_t count = f->candidate_count < (size_t)f->k ? f->candidate_count : (size_t)f->k;
+    const struct fusion_hit **chosen = arena_alloc(&c->arena, (size_t)f->k * sizeof *chosen);
+    const size_t count = choose(f, chosen);
     struct rows *r;
     f->ids = (struct texts){ count, arena_alloc(&c->arena, (count + 1) * sizeof *f->ids.items) };
     f->hits = arena_alloc(&c->arena, (count + 1) * sizeof *f->hits);
     for (size_t i = 0; i < count; i++)
-        f->ids.items[i] = f->candidates[i].id;
+        f->ids.items[i] = chosen[i]->id;
     if (!count)
         return OK;
     TRY(query_rows(c, run->store->found, run->in, NULL, &r));
     f->entries = r;
     for (size_t i = 0; i < count; i++) {
-        const struct fusion_hit *score = &f->candidates[i];
+        const struct fusion_hit *score = chosen[i];
         const int row = find_row(r, run->store->found_id, score->id);
         if (row < 0)
             continue;

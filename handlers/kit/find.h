@@ -43,13 +43,14 @@ struct find {
     int64_t width, max_compared, max_candidates, max_visited, max_word_matches, max_sampled, max_pending;
     const char *word_query; /* a tsquery: entries that match it become candidates */
     struct texts lexemes, idfs;
-    struct texts ids; /* of the hits, best first */
+    struct texts pinned; /* hits whatever their rank, if they pass the filter; at most `k` */
+    struct texts ids;    /* of the hits, best first */
 
     /* the result */
     const struct rows *components; /* of the candidates: rows of find_candidate */
     struct fusion_hit *candidates; /* best first */
     size_t candidate_count;
-    struct find_hit *hits; /* the best `k` candidates */
+    struct find_hit *hits; /* the best `k` candidates, the pinned ones included */
     size_t hit_count;
     const struct rows *entries;
     bool exact;      /* every vector that passes the filter was compared */
@@ -68,7 +69,7 @@ struct find {
     FIND_FIELD(KIND_INT, type, find_, max_word_matches), FIND_FIELD(KIND_INT, type, find_, max_sampled), \
     FIND_FIELD(KIND_INT, type, find_, max_pending), FIND_FIELD(KIND_TEXT, type, find_, word_query), \
     FIND_FIELD(KIND_TEXTS, type, find_, lexemes), FIND_FIELD(KIND_TEXTS, type, find_, idfs), \
-    FIND_FIELD(KIND_UUIDS, type, find_, ids)
+    FIND_FIELD(KIND_UUIDS, type, find_, pinned), FIND_FIELD(KIND_UUIDS, type, find_, ids)
 /* clang-format on */
 
 /* Parses a vector of the caller and scales it to length 1. Faults name `field`. */

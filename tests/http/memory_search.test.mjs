@@ -65,6 +65,21 @@ test('a hit is the memory in full, as its own resource shows it', async () => {
   assert.deepEqual((await hit(M.closed.id, { text: 'validators' })).outcome, { metric: 'return', value: 0.5, baseline: null, sample_size: 1, note: null });
 });
 
+test('with a deployment and a symbol, the open thesis is a hit whatever its rank, unless a filter excludes it', async () => {
+  const query = { text: 'hot funding often fails', k: 1, symbol: 'BTC' };
+  const found = async (body) => (await find({ ...query, ...body })).items.map(nameOf);
+  assert.deepEqual(await found({}), ['risk']);
+  assert.deepEqual(await found({ deployment_id: sim }), ['thesis']);
+  assert.deepEqual(await found({ deployment_id: sim, k: 2 }), ['risk', 'thesis']);
+  assert.deepEqual(await found({ deployment_id: sim, k: 3 }), (await found({ deployment_id: sim, k: 100 })).filter((name, i) => i < 2 || name === 'thesis').slice(0, 3));
+  assert.deepEqual(await found({ deployment_id: sim, kind: ['risk_note'] }), ['risk']);
+  assert.deepEqual(await found({ deployment_id: sim, as_of: day(5) }), ['risk'], 'it was not open yet');
+  assert.deepEqual(await found({ deployment_id: other }), [], 'it is of another deployment');
+  assert.deepEqual(await found({ deployment_id: sim, text: undefined }), ['thesis']);
+  assert.deepEqual(await found({ deployment_id: sim, text: undefined, since: day(2), until: day(6) }), ['decision']);
+  assert.deepEqual(await found({ deployment_id: sim, symbol: 'SOL', kind: ['thesis'] }), ['closed']);
+});
+
 test('words match by their stem, in all parts of a thesis and of a lesson', async () => {
   for (const [text, name] of [['retailer', 'shared'], ['zirconium', 'thesis'], ['palladium', 'thesis'], ['fortnights', 'thesis'], ['osmium', 'lesson'], ['iridium', 'lesson'], ['lasting', 'lesson']])
     assert.deepEqual(await byWords({ text }), [name], text);
