@@ -34,9 +34,9 @@ static const char *const statuses[] = { "active",    "open",    "closed",     "p
     S(KIND_INT, k, .min = 1, .max = 100, .fallback = "5"), \
     S(KIND_INT, max_tokens, .min = RENDER_MIN_TOKENS, .max = 20000, .fallback = "800")
 #define FILTER_ROWS \
-    S(KIND_TAGS, kind, .min = 1, .max = 6, .item_max = 16), \
+    S(KIND_TAGS, kind, .min = 1, .max = 6, .choices = kinds), \
     JOURNAL_SYMBOL(FROM_BODY, struct memory_search), \
-    S(KIND_TAGS, status, .min = 1, .max = 7, .item_max = 16), \
+    S(KIND_TAGS, status, .min = 1, .max = 7, .choices = statuses), \
     S(KIND_TAGS, tags, .min = 1, .max = 16, .item_max = 64), \
     S(KIND_UUID, deployment_id), \
     S(KIND_TIME, since), \
@@ -103,32 +103,9 @@ QUERY(retrieval_record, MEMORY_RETRIEVAL_RECORD, record_fields, READS(recorded),
 
 /* ---- the request ---- */
 
-static const char *names_text(struct arena *arena, const char *const *names)
-{
-    struct buf out = { .arena = arena };
-    for (const char *const *name = names; *name; name++)
-        buf_fmt(&out, "%s%s", name == names ? "" : ", ", *name);
-    return buf_string(&out);
-}
-
-static void check_choices(struct call *c, const char *field, const struct texts *given,
-                          const char *const *names)
-{
-    for (size_t i = 0; i < given->count; i++) {
-        const char *const *name = names;
-        while (*name && strcmp(*name, given->items[i]) != 0)
-            name++;
-        if (!*name)
-            (void)problem_field(&c->problem, arena_fmt(&c->arena, "%s[%zu]", field, i), FAULT_NOT_A_CHOICE,
-                                "must be one of %s", names_text(&c->arena, names));
-    }
-}
-
 /* Reports all faults at once. */
 static enum err check(struct call *c, const struct memory_search *s)
 {
-    check_choices(c, "kind", &s->kind, kinds);
-    check_choices(c, "status", &s->status, statuses);
     if (s->vector.count && !s->model)
         (void)problem_field(&c->problem, "model", FAULT_REQUIRED,
                             "is required with a vector: vectors of two models are never compared");

@@ -35,7 +35,7 @@ enum field_kind {
     KIND_NAME,    /* const char *: 1 to 64 ASCII letters, digits and _.-, starting with a letter or digit */
     KIND_CHOICE,  /* const char *: one of `choices` */
     KIND_TEXTS,   /* struct texts: min..max lines of 1..item_max characters, no duplicates */
-    KIND_TAGS,    /* struct texts: the same, without commas and tabs; in a query "a,b" */
+    KIND_TAGS,    /* struct texts: the same, without commas and tabs, or of `choices`; in a query "a,b" */
     KIND_NUMBERS, /* struct texts: min..max numbers, the digits as sent; body only */
     KIND_UUIDS,   /* struct texts: min..max UUIDs, no duplicates; in a query "a,b" */
     KIND_OBJECT,  /* struct x *: a struct described by `sub`; body only */

@@ -216,13 +216,13 @@ static void take_name(struct decoder *d, const struct location *at, const char *
         *out = text;
 }
 
-static void take_choice(struct decoder *d, const struct field *f, const struct location *at, const char *text,
+static bool take_choice(struct decoder *d, const struct field *f, const struct location *at, const char *text,
                         const char **out)
 {
     for (const char *const *choice = f->choices; *choice; choice++)
         if (strcmp(text, *choice) == 0) {
             *out = *choice;
-            return;
+            return true;
         }
     struct buf list = { .arena = d->arena };
     struct spelling spelling = spelling_begin(text);
@@ -231,6 +231,7 @@ static void take_choice(struct decoder *d, const struct field *f, const struct l
         spelling_try(&spelling, *choice);
     }
     value_bad(d, at, FAULT_NOT_A_CHOICE, "must be one of %s%s", buf_string(&list), meant(d, &spelling));
+    return false;
 }
 
 /* ---- numbers ---- */
@@ -387,16 +388,24 @@ static void check_twice(struct decoder *d, const struct location *at, struct ran
         }
 }
 
+static bool check_item(struct decoder *d, const struct field *f, const struct location *at, const char **item)
+{
+    const struct text_rule rule = {
+        .min = 1, .max = f->item_max, .one_line = true, .tag = f->kind == KIND_TAGS
+    };
+    if (f->kind == KIND_UUIDS)
+        return check_uuid(d, at, *item, item);
+    return f->choices ? take_choice(d, f, at, *item, item) : check_text(d, at, *item, rule);
+}
+
 void value_texts(struct decoder *d, const struct field *f, const struct location *at, const char **items,
                  size_t count, struct texts *out)
 {
-    struct text_rule rule = { .min = 1, .max = f->item_max, .one_line = true, .tag = f->kind == KIND_TAGS };
     struct ranked *good = arena_alloc(d->arena, count * sizeof *good);
     size_t good_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct location item = { .up = at, .index = i };
-        if (items[i] && (f->kind == KIND_UUIDS ? check_uuid(d, &item, items[i], &items[i])
-                                               : check_text(d, &item, items[i], rule)))
+        if (items[i] && check_item(d, f, &item, &items[i]))
             good[good_count++] = (struct ranked){ items[i], i };
     }
     if (good_count > 1)

@@ -298,6 +298,7 @@ test('a search with bad members names each of them, and is not recorded', async 
     'kind: too_few',
     'max_tokens: out_of_range',
     'since: invalid_time',
+    'status[0]: not_a_choice',
     'symbol: too_short',
     'tags[0]: invalid_character',
     'text: too_short',

@@ -452,6 +452,32 @@ START_TEST(the_members_of_a_body_that_are_null_are_listed_by_name)
 }
 END_TEST
 
+START_TEST(the_items_of_a_list_may_be_limited_to_choices)
+{
+    static const char *const states[] = { "open", "closed", NULL };
+    static const struct field list[] = {
+        FIELD(FROM_BODY, KIND_TAGS, struct patch_in, tags, .max = 3, .choices = states),
+        END_FIELDS,
+    };
+    static const char good[] = "{\"tags\":[\"closed\",\"open\"]}";
+    static const char bad[] = "{\"tags\":[\"open\",\"ajar\",\"open\"]}";
+    struct patch_in out = { 0 };
+    struct field_input input = { .body = good, .body_len = strlen(good), .depth_limit = 8 };
+    problem = (struct problem){ .arena = &arena };
+    ck_assert_int_eq(field_decode(list, &input, &arena, &out, &problem), OK);
+    ck_assert_str_eq(field_param(list, &out, "tags", &arena), "{\"closed\",\"open\"}");
+    input.body = bad;
+    input.body_len = strlen(bad);
+    ck_assert_int_eq(field_decode(list, &input, &arena, &out, &problem), ERR_INVALID_FIELDS);
+    ck_assert_int_eq(problem.count, 2);
+    ck_assert_str_eq(problem.first->field, "tags[1]");
+    ck_assert_int_eq(problem.first->fault, FAULT_NOT_A_CHOICE);
+    ck_assert_str_eq(problem.last->field, "tags[2]");
+    ck_assert_int_eq(problem.last->fault, FAULT_DUPLICATE_ITEM);
+    arena_release(&arena);
+}
+END_TEST
+
 static const struct field strict[] = {
     FIELD(FROM_BODY, KIND_LINE, struct outcome_in, metric, .required = true, .min = 1, .max = 100),
     END_FIELDS,
@@ -696,7 +722,7 @@ UNIT_MAIN("field", each_malformed_body_has_its_error, the_detail_names_the_posit
           integers_are_recognised_by_value, all_invalid_fields_of_a_body_are_reported_together,
           every_kind_is_decoded, absent_fields_are_empty_or_have_their_fallback,
           the_members_of_a_body_that_are_null_are_listed_by_name,
-          a_missing_body_is_rejected_if_a_field_is_required,
+          the_items_of_a_list_may_be_limited_to_choices, a_missing_body_is_rejected_if_a_field_is_required,
           hundreds_of_invalid_fields_are_counted_and_only_some_reported,
           all_invalid_fields_of_a_query_are_reported_together, queries_and_paths_are_decoded,
           invalid_fields_of_body_path_and_query_are_reported_together,
