@@ -93,7 +93,6 @@ create unique index memories_one_thesis on memories (owner, coalesce(deployment_
 create index memories_newest on memories (owner, at desc, id desc);
 create index memories_deployment on memories (owner, deployment_id, at desc, id desc) where deployment_id is not null;
 create index memories_symbol on memories (owner, symbol, at desc, id desc) where symbol is not null;
-create index memories_theses on memories (owner, deployment_id, symbol) where kind = 'thesis' and status = 'open';
 create index memories_thesis on memories (owner, thesis_id, at, id) where thesis_id is not null;
 create index memories_words on memories using gin (words);
 create index memories_pending on memories (owner, text_id) where embedding_status = 'pending';

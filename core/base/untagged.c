@@ -23,11 +23,24 @@ void untagged_text(struct buf *out, const char *text)
     buf_add(out, start, (size_t)(text - start));
 }
 
-void untagged_quoted(struct buf *out, const char *text, size_t max)
+void untagged_line(struct buf *out, const char *text, size_t max)
 {
     struct buf line = { .arena = out->arena };
     line_text(&line, text, max);
-    buf_char(out, '"');
     untagged_text(out, buf_string(&line));
+}
+
+void untagged_quoted(struct buf *out, const char *text, size_t max)
+{
     buf_char(out, '"');
+    untagged_line(out, text, max);
+    buf_char(out, '"');
+}
+
+void untagged_labelled(struct buf *out, const char *label, const char *text, size_t max)
+{
+    if (!text)
+        return;
+    buf_text(out, label);
+    untagged_quoted(out, text, max);
 }

@@ -7,7 +7,11 @@
 /* Appends valid UTF-8 with every character that could be read as the start of a tag replaced by "&lt;", so
  * that it cannot end its block. */
 void untagged_text(struct buf *out, const char *text);
-/* The same in double quotes, on one line (core/base/line_text.h), cut to `max` characters. */
+/* The same on one line (core/base/line_text.h), cut to `max` characters. */
+void untagged_line(struct buf *out, const char *text, size_t max);
+/* That line in double quotes. */
 void untagged_quoted(struct buf *out, const char *text, size_t max);
+/* The label and the quoted line; nothing if `text` is NULL. */
+void untagged_labelled(struct buf *out, const char *label, const char *text, size_t max);
 
 #endif

@@ -21,14 +21,6 @@ static const char opening[] = "<retrieved_memories>\n"
 static const char closing[] = "</retrieved_memories>\n";
 static const char none[] = "(no memories found)\n";
 
-static void put_quoted(struct buf *out, const char *label, const char *text, size_t max)
-{
-    if (!text)
-        return;
-    buf_text(out, label);
-    untagged_quoted(out, text, max);
-}
-
 /* "2026-06-04 10:00Z" */
 static void put_time(struct buf *out, int64_t us)
 {
@@ -45,7 +37,7 @@ static void put_source(struct buf *out, const struct render_memory *m)
     if (strcmp(m->kind, "lesson") == 0)
         buf_text(out, ", from lesson");
     else if (m->agent_name)
-        put_quoted(out, ", from ", m->agent_name, LABEL_CHARS);
+        untagged_labelled(out, ", from ", m->agent_name, LABEL_CHARS);
     else
         buf_text(out, ", from unknown");
 }
@@ -59,16 +51,16 @@ static void put_memory(struct buf *out, const struct render_memory *m, size_t ch
     buf_fmt(out, " %s", m->kind);
     if (m->action)
         buf_fmt(out, " %s", m->action);
-    put_quoted(out, " ", m->symbol, LABEL_CHARS);
+    untagged_labelled(out, " ", m->symbol, LABEL_CHARS);
     if (m->side)
         buf_fmt(out, " %s", m->side);
     buf_fmt(out, ", %s", m->status);
     put_source(out, m);
-    put_quoted(out, ": ", m->text, chars);
-    put_quoted(out, " invalidation ", m->invalidation, part);
-    put_quoted(out, " target ", m->target, part);
-    put_quoted(out, " horizon ", m->horizon, part);
-    put_quoted(out, " outcome ", m->outcome, part);
+    untagged_labelled(out, ": ", m->text, chars);
+    untagged_labelled(out, " invalidation ", m->invalidation, part);
+    untagged_labelled(out, " target ", m->target, part);
+    untagged_labelled(out, " horizon ", m->horizon, part);
+    untagged_labelled(out, " outcome ", m->outcome, part);
     buf_char(out, '\n');
 }
 

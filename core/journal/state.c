@@ -35,26 +35,11 @@ enum state_source state_source(const struct state_position *p)
 
 /* ---- lines ---- */
 
-static void put_symbol(struct buf *out, const char *symbol)
-{
-    struct buf quoted = { .arena = out->arena };
-    untagged_quoted(&quoted, symbol, SYMBOL_CHARS);
-    buf_add(out, quoted.data + 1, quoted.len - 2); /* without the quotes */
-}
-
 static void put_time(struct buf *out, int64_t us, size_t len)
 {
     char text[TIME_TEXT_SIZE];
     time_text_full(us, text);
     buf_add(out, text, len);
-}
-
-static void put_quoted(struct buf *out, const char *name, const char *text, size_t chars)
-{
-    if (!text)
-        return;
-    buf_text(out, name);
-    untagged_quoted(out, text, chars);
 }
 
 static size_t least(size_t a, size_t b)
@@ -65,12 +50,12 @@ static size_t least(size_t a, size_t b)
 /* `chars`: length of the text. A short form leaves out the details. */
 static void put_words(struct buf *out, const struct state_thesis *t, size_t chars)
 {
-    put_quoted(out, " ", t->text ? t->text : "", chars);
+    untagged_labelled(out, " ", t->text ? t->text : "", chars);
     if (chars < DETAIL_CHARS / 2)
         return;
-    put_quoted(out, " invalidation ", t->invalidation, least(chars, DETAIL_CHARS));
-    put_quoted(out, " target ", t->target, least(chars, DETAIL_CHARS));
-    put_quoted(out, " horizon ", t->horizon, HORIZON_CHARS);
+    untagged_labelled(out, " invalidation ", t->invalidation, least(chars, DETAIL_CHARS));
+    untagged_labelled(out, " target ", t->target, least(chars, DETAIL_CHARS));
+    untagged_labelled(out, " horizon ", t->horizon, HORIZON_CHARS);
 }
 
 static void put_head(struct buf *out, const char *what, const char *id, int64_t at_us)
@@ -84,7 +69,7 @@ static void put_position(struct buf *out, const void *items, size_t i, size_t ch
     const struct state_position *p = (const struct state_position *)items + i;
     const struct state_thesis *t = p->theses;
     buf_text(out, "- ");
-    put_symbol(out, p->symbol);
+    untagged_line(out, p->symbol, SYMBOL_CHARS);
     buf_fmt(out, " %s since ", p->side);
     put_time(out, p->entry_us, MINUTE_LEN);
     buf_text(out, ": ");
@@ -103,10 +88,10 @@ static void put_position(struct buf *out, const void *items, size_t i, size_t ch
     case STATE_DECISION:
         put_head(out, "decision", p->decision.id, p->decision.at_us);
         buf_fmt(out, ", %s:", p->decision.action);
-        put_quoted(out, " ", p->decision.text, chars);
+        untagged_labelled(out, " ", p->decision.text, chars);
         break;
     case STATE_ENTRY_REASON:
-        put_quoted(out, "entry reason ", p->entry_reason, chars);
+        untagged_labelled(out, "entry reason ", p->entry_reason, chars);
         break;
     case STATE_NO_RATIONALE:
         buf_text(out, no_rationale);
@@ -119,7 +104,7 @@ static void put_thesis(struct buf *out, const void *items, size_t i, size_t char
 {
     const struct state_thesis *t = ((const struct state_thesis *const *)items)[i];
     buf_text(out, "- ");
-    put_symbol(out, t->symbol);
+    untagged_line(out, t->symbol, SYMBOL_CHARS);
     buf_fmt(out, "%s%s: ", t->side ? " " : "", t->side ? t->side : "");
     put_head(out, "thesis", t->id, t->at_us);
     put_words(out, t, chars);
@@ -131,7 +116,7 @@ static void put_lesson(struct buf *out, const void *items, size_t i, size_t char
     const struct state_lesson *l = (const struct state_lesson *)items + i;
     buf_text(out, "- ");
     put_head(out, "lesson", l->id, l->at_us);
-    put_quoted(out, " ", l->takeaway, chars);
+    untagged_labelled(out, " ", l->takeaway, chars);
     buf_char(out, '\n');
 }
 

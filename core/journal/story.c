@@ -32,7 +32,7 @@ static const struct story_kind kinds[] = {
 };
 /* clang-format on */
 
-enum { KINDS = sizeof kinds / sizeof *kinds };
+enum { KINDS = sizeof kinds / sizeof *kinds, SYMBOL_CHARS = 64 };
 
 const struct story_kind *story_kind_find(const char *name)
 {
@@ -341,19 +341,9 @@ static void put_time(struct buf *out, int64_t us)
     buf_text(out, text);
 }
 
-static void put_symbol(struct buf *out, const char *symbol)
-{
-    struct buf quoted = { .arena = out->arena };
-    untagged_quoted(&quoted, symbol, 64);
-    buf_add(out, quoted.data + 1, quoted.len - 2);
-}
-
 static void put_text(struct buf *out, const char *text)
 {
-    if (!text)
-        return;
-    buf_char(out, ' ');
-    untagged_quoted(out, text, STORY_TEXT_CHARS);
+    untagged_labelled(out, " ", text, STORY_TEXT_CHARS);
 }
 
 static void put_line(struct buf *out, const char *question, const struct story_answer *a)
@@ -375,7 +365,7 @@ static void put_line(struct buf *out, const char *question, const struct story_a
 static void put_title(struct buf *out, const struct story_trade *t)
 {
     buf_text(out, "# ");
-    put_symbol(out, t->symbol);
+    untagged_line(out, t->symbol, SYMBOL_CHARS);
     buf_fmt(out, " %s, ", t->side);
     put_time(out, t->entry_us);
     buf_text(out, " → ");
