@@ -10,12 +10,11 @@
  *   one space between words     none; every further space of a run one
  *   any other ASCII character   one
  *   a character of two bytes    one; of three bytes two; of four bytes three
- *   a UUID in lower case        26, whatever its digits: the same records take the same budget under other ids
- * So a text that is cut inside a UUID may cost more than one with the whole UUID.
- * Runs end with the line, so the estimate of a text is the sum of the estimates of its lines (each with its
- * newline).
- * Against three public vocabularies, on a thousand lines of prose, tables and code, it was about 1.5 times
- * the real count, and below it for one line, by one token. */
+ *   a UUID in lower case        26, whatever its digits: the same records take the same budget under other
+ * ids So a text that is cut inside a UUID may cost more than one with the whole UUID. Runs end with the line,
+ * so the estimate of a text is the sum of the estimates of its lines (each with its newline). Against three
+ * public vocabularies, on a thousand lines of prose, tables and code, it was about 1.5 times the real count,
+ * and below it for one line, by one token. */
 size_t tokens_estimate(const char *text, size_t len);
 
 #endif

@@ -83,7 +83,7 @@ static void put_position(struct buf *out, const void *items, size_t i, size_t ch
     case STATE_CLOSED:
         buf_fmt(out, "no open thesis, %s was closed ", p->closed.id);
         put_time(out, p->closed.at_us, MINUTE_LEN);
-        put_quoted(out, " ", p->closed.reason, chars);
+        untagged_labelled(out, " ", p->closed.reason, chars);
         break;
     case STATE_DECISION:
         put_head(out, "decision", p->decision.id, p->decision.at_us);

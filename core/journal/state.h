@@ -85,8 +85,8 @@ struct state_shown {
  * Positions come first, then the other theses of held symbols, then the other theses, which leave half of the
  * remaining budget to the lessons, then the lessons. The texts of positions are shortened before one is left
  * out, and then nothing else is shown. Without anything to show there is no text if `optional`, else a block
- * that says so. A budget in which no item fits gives a block that counts them; one too small for the tags, the
- * policy and that line, no text. */
+ * that says so. A budget in which no item fits gives a block that counts them; one too small for the tags,
+ * the policy and that line, no text. */
 struct state_shown state_text(struct buf *out, const struct state *s, size_t max_tokens, bool optional);
 
 /* Appends what is shown and the numbers of what is not, as JSON members. */
