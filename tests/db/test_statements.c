@@ -350,6 +350,13 @@ static bool is_row(const PGresult *together, int row, const PGresult *alone, int
     return same;
 }
 
+/* Undoes a write of the statement, so that it can be repeated with the same ids. */
+static void undo(const struct statement *st)
+{
+    if (st->lane == LANE_WRITE)
+        owned_run(pg, "rollback to alone");
+}
+
 /* Executed for three requests at once, of which only the second is the caller's, the statement must return
  * the same row for the second, and for the others what it returns to an owner without rows. */
 static void check_together(const struct statement *st, const char *const *values, const PGresult *alone)
@@ -367,6 +374,7 @@ static void check_together(const struct statement *st, const char *const *values
     }
     PGresult *none = PQexecPrepared(pg, st->name, st->param_count, nobody, NULL, NULL, 0);
     owned_ok(pg, none, st->name);
+    undo(st);
     PGresult *r = PQexecPrepared(pg, st->together_name, st->param_count, arrays, NULL, NULL, 0);
     owned_ok(pg, r, st->together_name);
     ck_assert_int_eq(PQnfields(r), PQnfields(alone) + 1);
@@ -398,10 +406,20 @@ static PGresult *run(const struct statement *st, const char *caller, enum varian
                         ? caller
                         : value_of(st, st->params[i], PQparamtype(about, i), v, caller, texts[i]);
     PQclear(about);
+    if (st->together)
+        owned_run(pg, "savepoint alone");
     PGresult *r = PQexecPrepared(pg, st->name, st->param_count, values, NULL, NULL, 0);
     owned_ok(pg, r, st->name);
-    if (st->together)
-        check_together(st, values, r);
+    if (!st->together)
+        return r;
+    undo(st);
+    check_together(st, values, r);
+    undo(st);
+    if (st->lane == LANE_WRITE) {
+        PQclear(r);
+        r = PQexecPrepared(pg, st->name, st->param_count, values, NULL, NULL, 0);
+        owned_ok(pg, r, st->name);
+    }
     return r;
 }
 
