@@ -716,6 +716,9 @@ held symbol one observation per UTC day. Returns the ticks that left events, wit
 create index memories_theses_held on memories (owner, deployment_id, symbol, parallel, known_from desc, n desc)
     include (known_until, id)
     where kind = 'thesis' and status = 'open';
+-- One that is open now is found behind any number of parallel ones that ended.
+create index memories_theses_beside on memories (owner, deployment_id, symbol, known_from desc, n desc)
+    where kind = 'thesis' and status = 'open' and parallel and known_until = 'infinity';
 create index memories_theses_changed
     on memories (owner, coalesce(deployment_id, '00000000-0000-0000-0000-000000000000'), known_from desc, n desc)
     where kind = 'thesis' and status = 'open';
@@ -772,6 +775,14 @@ begin atomic
                      order by x.known_from desc, x.n desc
                      limit 50) beside
                   where beside.known_until > known_at
+                  limit 8)
+                 union
+                 (select x.id, x.symbol, x.side, x.at, x.known_from, x.known_until, x.n, x.parallel, x.text, x.invalidation, x.target,
+                      x.horizon
+                  from memories x
+                  where x.owner = for_owner and x.deployment_id = for_deployment and x.symbol = o.trade ->> 'symbol'
+                    and x.kind = 'thesis' and x.status = 'open' and x.parallel and x.known_until = 'infinity' and x.known_from <= known_at
+                  order by x.known_from desc, x.n desc
                   limit 8)
              ) q
          ) t on true

@@ -102,6 +102,16 @@ test('the thesis of a held symbol is there whatever number of newer ones exist',
   assert.ok(small.tokens <= 200);
 });
 
+test('a parallel thesis of a held symbol is its rationale whatever number of newer ones ended', async () => {
+  const id = await holding('BTC');
+  const open = await journal.thesis({ deployment_id: id, symbol: 'BTC', at: at(1), text: 'Still open', parallel: true });
+  const other = await journal.thesis({ deployment_id: id, symbol: 'BTC', at: at(2), text: 'Another', parallel: true });
+  for (let n = 0; n < 210; n++) await journal.change(other, at(3, n), { text: `Another, ${n}` });
+  await journal.close(other, at(30), { reason: 'stopped' });
+  const { positions } = await state(id, `as_of=${at(60)}`);
+  assert.deepEqual(positions.map((p) => [p.symbol, p.rationale?.id]), [['BTC', open]]);
+});
+
 test('a thesis is shown as it was known: opened, changed and closed', async () => {
   const id = await holding('BTC');
   const thesis = await journal.thesis({ deployment_id: id, symbol: 'BTC', at: at(10), text: 'First words' });
