@@ -3,11 +3,23 @@
 
 #include "core/base/utf8.h"
 
-/* These change the direction of the following text: a person would see another text than the model. */
-static bool turns(uint32_t c)
+/* A person would see another text than the model: these change the direction of the following text, or show
+ * nothing. Joiners and the short variation selectors stay, because scripts and emoji need them. */
+static const struct {
+    uint32_t first, last;
+} unseen[] = {
+    { 0xad, 0xad },       { 0x34f, 0x34f },     { 0x61c, 0x61c },   { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 },
+    { 0x180b, 0x180f },   { 0x200b, 0x200b },   { 0x200e, 0x200f }, { 0x202a, 0x202e }, { 0x2060, 0x206f },
+    { 0x3164, 0x3164 },   { 0xfeff, 0xfeff },   { 0xffa0, 0xffa0 }, { 0xfff0, 0xfffb }, { 0x1bca0, 0x1bca3 },
+    { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+};
+
+static bool is_unseen(uint32_t c)
 {
-    return c == 0x200e || c == 0x200f || c == 0x061c || (c >= 0x202a && c <= 0x202e) ||
-           (c >= 0x2066 && c <= 0x2069);
+    for (size_t i = 0; i < sizeof unseen / sizeof *unseen && c >= unseen[i].first; i++)
+        if (c <= unseen[i].last)
+            return true;
+    return false;
 }
 
 /* Counts the bytes, at most `max`, that can be copied unchanged: words with single spaces between them. */
@@ -41,10 +53,12 @@ void line_text(struct buf *out, const char *text, size_t max)
         }
         const char *at = text;
         uint32_t c = utf8_next(&text);
-        if (utf8_is_space(c) || utf8_is_control(c) || turns(c)) {
+        if (utf8_is_space(c) || utf8_is_control(c)) {
             gap = count > 0;
             continue;
         }
+        if (is_unseen(c))
+            continue;
         if (count + gap + 1 > max) {
             out->len = fits;
             buf_text(out, "…");

@@ -1,10 +1,13 @@
 // Text that was written to do harm: where it is rendered, exported or searched.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deploy, position, postTick } from '../lib/ledger.mjs';
 import { openThesis, remember, searchMemories } from '../lib/journal.mjs';
+import { day } from '../lib/lessons.mjs';
 import { suite } from '../lib/suite.mjs';
 
 const s = suite();
+const hex = (c) => c.codePointAt(0).toString(16);
 
 // Marks that follow each other are sorted by their class. Of U+0344 and U+0F73 each becomes two.
 const MARKS = {
@@ -23,4 +26,35 @@ test('accents do not matter to the words, also next to many marks', async () => 
   const { id } = await remember(s.api, { text: `Café na\u0131\u0308ve ${'\u0301'.repeat(500)} d\u00e9j\u00e0 vu` });
   for (const text of ['cafe', 'deja', 'd\u0065\u0301ja\u0300'])
     assert.ok((await searchMemories(s.api, { text })).items.some((m) => m.id === id && m.parts.text > 0), text);
+});
+
+const UNSEEN = ['\u00ad', '\u034f', '\u061c', '\u115f', '\u180e', '\u200b', '\u200e', '\u202e', '\u2060', '\u2063', '\u2066', '\u206f', '\u3164', '\ufeff',
+  '\uffa0', '\ufff9', '\u{1d173}', '\u{e0001}', '\u{e0041}', '\u{e007f}', '\u{e0100}', '\u{e01ef}'];
+
+/** A deployment that holds the symbol with a thesis of this text; everything about it that is rendered for a prompt or a person. */
+async function rendered(symbol, text) {
+  const { id } = await deploy(s.api, { mode: 'sim', at: day(1) });
+  await openThesis(s.api, { deployment_id: id, symbol, text, invalidation: text, target: text, horizon: text, agent_name: text, at: day(2) });
+  await postTick(s.api, id, day(3), { positions: [position(symbol, 100)], engine: { kind: 'executed' } });
+  const markdown = async (path) => (await s.api.get(path, { headers: { accept: 'text/markdown' }, status: 200 })).text;
+  const [trade] = (await s.api.get(`/v1/trade_history?deployment_id=${id}`, { status: 200 })).json.items;
+  return {
+    search: (await searchMemories(s.api, { deployment_id: id, max_tokens: 5000 })).rendered,
+    state: await markdown(`/v1/memory_state?deployment_id=${id}`),
+    context: await markdown(`/v1/deployments/${id}/context?journal=true`),
+    story: await markdown(`/v1/trade_history/${trade.id}/story`),
+  };
+}
+
+test('characters that show nothing, or turn the direction, are in no rendered text', async () => {
+  const blocks = await rendered('BTC', `in${UNSEEN.join('')}flow`);
+  for (const [name, block] of Object.entries(blocks)) {
+    assert.deepEqual(UNSEEN.filter((c) => block.includes(c)).map(hex), [], name);
+    assert.ok(block.includes('"inflow"'), name);
+  }
+});
+
+test('joiners that scripts and emoji need are rendered', async () => {
+  const text = 'می\u200cخواهم 👨\u200d👩 ❤\ufe0f';
+  for (const [name, block] of Object.entries(await rendered('BTC', text))) assert.ok(block.includes(`"${text}"`), name);
 });
