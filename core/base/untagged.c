@@ -1,6 +1,8 @@
 /* Untrusted text inside a tagged block of a prompt. */
 #include "core/base/untagged.h"
 
+#include <string.h>
+
 #include "core/base/line_text.h"
 #include "core/base/utf8.h"
 
@@ -43,4 +45,14 @@ void untagged_labelled(struct buf *out, const char *label, const char *text, siz
         return;
     buf_text(out, label);
     untagged_quoted(out, text, max);
+}
+
+void untagged_name(struct buf *out, const char *name, size_t max)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:/-+$@=^";
+    const size_t len = strlen(name);
+    if (len > 0 && len <= max && strspn(name, plain) == len)
+        buf_add(out, name, len);
+    else
+        untagged_quoted(out, name, max);
 }

@@ -14,4 +14,8 @@ void untagged_quoted(struct buf *out, const char *text, size_t max);
 /* The label and the quoted line; nothing if `text` is NULL. */
 void untagged_labelled(struct buf *out, const char *label, const char *text, size_t max);
 
+/* Appends a name, such as a symbol: as it is if it is one plain word (`BTC-PERP`), else as untagged_quoted.
+ */
+void untagged_name(struct buf *out, const char *name, size_t max);
+
 #endif

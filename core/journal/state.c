@@ -69,7 +69,7 @@ static void put_position(struct buf *out, const void *items, size_t i, size_t ch
     const struct state_position *p = (const struct state_position *)items + i;
     const struct state_thesis *t = p->theses;
     buf_text(out, "- ");
-    untagged_line(out, p->symbol, SYMBOL_CHARS);
+    untagged_name(out, p->symbol, SYMBOL_CHARS);
     buf_fmt(out, " %s since ", p->side);
     put_time(out, p->entry_us, MINUTE_LEN);
     buf_text(out, ": ");
@@ -104,7 +104,7 @@ static void put_thesis(struct buf *out, const void *items, size_t i, size_t char
 {
     const struct state_thesis *t = ((const struct state_thesis *const *)items)[i];
     buf_text(out, "- ");
-    untagged_line(out, t->symbol, SYMBOL_CHARS);
+    untagged_name(out, t->symbol, SYMBOL_CHARS);
     buf_fmt(out, "%s%s: ", t->side ? " " : "", t->side ? t->side : "");
     put_head(out, "thesis", t->id, t->at_us);
     put_words(out, t, chars);

@@ -365,7 +365,7 @@ static void put_line(struct buf *out, const char *question, const struct story_a
 static void put_title(struct buf *out, const struct story_trade *t)
 {
     buf_text(out, "# ");
-    untagged_line(out, t->symbol, SYMBOL_CHARS);
+    untagged_name(out, t->symbol, SYMBOL_CHARS);
     buf_fmt(out, " %s, ", t->side);
     put_time(out, t->entry_us);
     buf_text(out, " → ");
