@@ -35,6 +35,9 @@ START_TEST(a_formula_is_escaped)
     ck_assert_str_eq(cell("@SUM(A1)"), "'@SUM(A1)");
     ck_assert_str_eq(cell("\t=1"), "'\t=1");
     ck_assert_str_eq(cell("\n=1"), "\"'\n=1\"");
+    ck_assert_str_eq(cell("\uff1d1"), "'\uff1d1");
+    ck_assert_str_eq(cell("\uff201"), "'\uff201");
+    ck_assert_str_eq(cell("\uff1c1"), "\uff1c1");
     ck_assert_str_eq(cell("=HYPERLINK(\"x\",\"y\")"), "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"");
 }
 END_TEST

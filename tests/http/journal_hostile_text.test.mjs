@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deploy, position, postTick } from '../lib/ledger.mjs';
-import { openThesis, remember, searchMemories } from '../lib/journal.mjs';
+import { newMemory, openThesis, remember, searchMemories } from '../lib/journal.mjs';
 import { day } from '../lib/lessons.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -69,4 +69,10 @@ test('a symbol that is more than one plain word is in quotes', async () => {
   }
   const { state, story } = await rendered('kPEPE-USD:PERP', 'Demand holds.');
   assert.ok(state.includes('\n- kPEPE-USD:PERP long since') && story.startsWith('# kPEPE-USD:PERP long, '));
+});
+
+test('in CSV, full-width signs begin no formula', async () => {
+  for (const sign of '＝＋－＠') await s.api.post('/v1/memories', newMemory({ text: `${sign}1+1`, model_call_id: 'wide' }), { status: 201 });
+  const { text } = await s.api.get('/v1/memories/export?format=csv&model_call_id=wide', { status: 200 });
+  for (const sign of '＝＋－＠') assert.ok(text.includes(`,'${sign}1+1,`), text);
 });
