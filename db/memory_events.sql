@@ -102,9 +102,10 @@ from (
 order by journal_id
 limit :limit::int + 1
 
--- The end of a journal, and what is not part of its chain, in one snapshot. No row: an unknown deployment.
+-- The end of a journal, and what is not part of its chain, in one snapshot. No row: an unknown
+-- deployment, or one that is being deleted.
 -- name: journal_head :slow :one
-select nullif(:journal_id::uuid, no_uuid()) as deployment_id, coalesce(j.seq, 0) as seq,
+select nullif(:journal_id::uuid, no_uuid()) as deployment_id, greatest(j.seq, 0) as seq,
     coalesce(j.hash, repeat('0', 64)) as hash,
     (select count(*) from memory_events e
      where e.owner = :owner and e.journal_id = :journal_id::uuid and e.seq is null) as pending,
@@ -121,8 +122,13 @@ left join lateral (
     where e.owner = :owner and e.journal_id = :journal_id::uuid and e.seq > coalesce(j.seq, 0)
     order by e.journal_id, e.seq limit 1
 ) b on true
-where :journal_id::uuid = no_uuid() or j.seq is not null or b.seq is not null
-   or exists (select from deployments d where d.owner = :owner and d.id = :journal_id::uuid)
+where :journal_id::uuid = no_uuid()
+   or (j.seq is not null or b.seq is not null
+       or exists (select from deployments d where d.owner = :owner and d.id = :journal_id::uuid))
+   and not exists (
+       select from deployments d
+       where d.owner = :owner and d.id = :journal_id::uuid
+         and not exists (select from agent_state a where a.owner = :owner and a.deployment_id = d.id))
 
 -- Walks the chain from the event after :after_seq, whose hash is :before, up to :last_seq: the last event of the
 -- page, and the first of it that is not what the chain expects.
@@ -145,7 +151,7 @@ from (select p.seq, p.id, p.hash from page p order by p.seq desc limit 1) l
 left join lateral (
     select p.*, x.expected
     from page p cross join lateral (select memory_event_hash(p.before, p.event) as expected offset 0) x
-    where p.seq <> p.seq_before + 1 or p.hash <> x.expected
+    where p.seq <> p.seq_before + 1 or p.hash is distinct from x.expected
     order by p.seq limit 1
 ) b on true
 
@@ -155,10 +161,12 @@ left join lateral (
 --   reordered: a later event fits here, and this one fits elsewhere
 --   missing: the next event fits this one if its number is raised by as many as the journal lacks
 --   changed: none of these
+-- Other places are looked for among the :around events before and after it: a long journal must get an answer too.
 -- name: journal_break :slow :list
 with events as materialized (
     select e.* from memory_events e
-    where e.owner = :owner and e.journal_id = :journal_id::uuid and e.seq is not null
+    where e.owner = :owner and e.journal_id = :journal_id::uuid
+      and e.seq between :seq::bigint - :around::bigint and :seq::bigint + :around::bigint
 ), here as (
     select * from events e where e.seq = :seq::bigint
 ), earlier as (
@@ -184,7 +192,8 @@ with events as materialized (
         h.recorded_at, h.symbol, h.subject_id, h.agent_name, h.model_call_id, h.data))
     limit 1
 ), lacking as (
-    select :last_seq::bigint - count(*) as count from events
+    select :last_seq::bigint - count(*) as count from memory_events e
+    where e.owner = :owner and e.journal_id = :journal_id::uuid and e.seq is not null
 ), shifted as (
     select n.id
     from here h, events n, lacking l

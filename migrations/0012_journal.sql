@@ -385,16 +385,22 @@ comment on column memory_journals.seq is 'Number of the last sealed event';
 comment on column memory_journals.hash is 'Hash of the last sealed event; zeros if there is none';
 select protect_owned('memory_journals');
 
--- What the hash covers, a line for each member. Only data can hold a line break, and JSON escapes it.
+create function memory_event_line(member text) returns text
+    language sql immutable
+    return case member when '' then chr(1) else coalesce(member, '') end;
+comment on function memory_event_line(text) is 'A text in the hash of an event. Null is an empty line; the service writes no empty text';
+
+-- What the hash covers, a line for each member. Only data can hold a line break, and JSON escapes it. It is never null, although to_char
+-- makes null of an infinite time.
 create function memory_event_text(journal_id uuid, seq bigint, id uuid, kind text, at timestamptz, recorded_at timestamptz, symbol text,
         subject_id uuid, agent_name text, model_call_id text, data jsonb)
     returns text
     language sql stable
     return case when journal_id = no_uuid() then '' else journal_id::text end || E'\n' || seq || E'\n' || id || E'\n' || kind || E'\n'
-        || to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || E'\n'
-        || to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || E'\n'
-        || coalesce(symbol, '') || E'\n' || coalesce(subject_id::text, '') || E'\n' || coalesce(agent_name, '') || E'\n'
-        || coalesce(model_call_id, '') || E'\n' || data;
+        || coalesce(to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), at::text) || E'\n'
+        || coalesce(to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), recorded_at::text) || E'\n'
+        || memory_event_line(symbol) || E'\n' || coalesce(subject_id::text, '') || E'\n' || memory_event_line(agent_name) || E'\n'
+        || memory_event_line(model_call_id) || E'\n' || data;
 comment on function memory_event_text(uuid, bigint, uuid, text, timestamptz, timestamptz, text, uuid, text, text, jsonb) is
     'The text of an event that its hash covers';
 
@@ -406,7 +412,8 @@ comment on function memory_event_hash(text, text) is 'The hash of an event: SHA-
 -- The lock is taken in a statement of its own: the next one then sees all that the holder before it has sealed. All rows change in one
 -- statement, by their key whatever the statistics say. A journal that someone has tampered with may have no room for the next number: it
 -- then stays as it is, for GET /v1/memory_events/verify to name, and must not hold up others. A caller that seals several journals in one
--- statement does not wait: it holds the locks of the journals before this one, whose readers would wait with it.
+-- statement does not wait: it holds the locks of the journals before this one, whose readers would wait with it. The lock of the deployment
+-- keeps it from being deleted meanwhile: no foreign key leads to it from here.
 create function seal_journal(for_owner text, for_journal uuid, most integer, waits boolean) returns integer
     language plpgsql volatile
     set enable_seqscan = off
@@ -421,6 +428,15 @@ declare
     sealed integer := 0;
 begin
     if not exists (select from memory_events e where e.owner = for_owner and e.journal_id = for_journal and e.seq is null) then
+        return 0;
+    end if;
+    if waits then
+        perform from deployments d where d.owner = for_owner and d.id = for_journal for key share;
+    else
+        perform from deployments d where d.owner = for_owner and d.id = for_journal for key share skip locked;
+    end if;
+    if not found and exists (select from deployments d where d.owner = for_owner and d.id = for_journal)
+        or not exists (select from memory_events e where e.owner = for_owner and e.journal_id = for_journal and e.seq is null) then
         return 0;
     end if;
     insert into memory_journals (owner, journal_id) values (for_owner, for_journal) on conflict do nothing;
@@ -457,8 +473,8 @@ begin
     end if;
     return sealed;
 exception
-    when unique_violation then
-        raise warning 'journal % is not what was sealed: number % is taken', for_journal, last.seq + 1;
+    when unique_violation or check_violation or numeric_value_out_of_range then
+        raise warning 'journal % is not what was sealed: it has no room after number %', for_journal, last.seq;
         return 0;
 end
 $$;

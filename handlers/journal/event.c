@@ -11,6 +11,7 @@
 
 enum {
     WALK_MOST = 1000, /* events of a journal that are checked in one statement */
+    AROUND = 10000,   /* events before and after a broken link that may explain it */
     HASH_SIZE = 65,
     ID_SIZE = 37,
 };
@@ -26,7 +27,7 @@ struct event_in {
 /* The parameters of the statements that walk a chain. */
 struct walk_in {
     const char *journal_id, *before;
-    int64_t after_seq, last_seq, seq, most;
+    int64_t after_seq, last_seq, seq, most, around;
 };
 
 /* clang-format off */
@@ -47,7 +48,7 @@ static const struct field export_fields[] = { FILTER, FIELD_EXPORT(struct event_
 static const struct field verify_fields[] = { E(FROM_QUERY, KIND_UUID, deployment_id), JOURNAL, PAGE, END_FIELDS };
 #define W(kind, member) FIELD(COMPUTED, kind, struct walk_in, member)
 static const struct field walk_fields[] = {
-    W(KIND_UUID, journal_id), W(KIND_LINE, before), W(KIND_INT, after_seq), W(KIND_INT, last_seq), W(KIND_INT, seq), W(KIND_INT, most),
+    W(KIND_UUID, journal_id), W(KIND_LINE, before), W(KIND_INT, after_seq), W(KIND_INT, last_seq), W(KIND_INT, seq), W(KIND_INT, most), W(KIND_INT, around),
     END_FIELDS,
 };
 /* clang-format on */
@@ -134,7 +135,8 @@ static enum err explain_hash(struct walk *w, const struct rows *p)
     const struct walk_in in = { .journal_id = w->at.journal_id,
                                 .before = rows_text(p, 0, &page.before),
                                 .seq = seq,
-                                .last_seq = w->at.last_seq };
+                                .last_seq = w->at.last_seq,
+                                .around = AROUND };
     struct rows *r;
     TRY(query_rows(w->c, &journal_break, &in, w->arena, &r));
     const char *what = rows_text(r, 0, &broken.what);
@@ -224,7 +226,7 @@ static void put_journal(struct buf *out, const struct walk *w, const struct rows
 static enum err verify_journal(struct call *c, struct arena *arena, const char *journal_id, struct buf *out)
 {
     struct walk w = { .c = c, .arena = arena, .at = { .journal_id = journal_id, .most = WALK_MOST } };
-    struct rows *h;
+    struct rows *h, *h_now;
     memset(w.before, '0', HASH_SIZE - 1);
     w.at.before = w.before;
     TRY(query_one(c, &journal_head, &w.at, arena, &h));
@@ -235,6 +237,8 @@ static enum err verify_journal(struct call *c, struct arena *arena, const char *
     }
     if (!w.broken.what)
         check_end(&w, h);
+    if (w.broken.what) /* it may have been deleted meanwhile */
+        TRY(query_one(c, &journal_head, &w.at, arena, &h_now));
     put_journal(out, &w, h);
     return OK;
 }
@@ -253,11 +257,15 @@ static enum err verify_listed(struct call *c, const struct event_in *in, struct 
     v->count = listed_count > in->limit ? (int)in->limit : listed_count;
     for (int i = 0; i < v->count; i++) {
         struct arena arena = { 0 };
-        if (i)
-            buf_char(&v->items, ',');
-        enum err err = verify_journal(c, &arena, rows_text(v->journals, i, &listed.journal_id), &v->items);
+        struct buf item = { .arena = &arena };
+        enum err err = verify_journal(c, &arena, rows_text(v->journals, i, &listed.journal_id), &item);
+        if (err == OK)
+            buf_fmt(&v->items, "%s%s", v->items.len ? "," : "", buf_string(&item));
         arena_release(&arena);
-        TRY(err);
+        if (err == ERR_NOT_FOUND) /* its deployment was deleted meanwhile */
+            problem_clear(&c->problem);
+        else
+            TRY(err);
     }
     return OK;
 }

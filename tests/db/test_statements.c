@@ -253,6 +253,7 @@ static const struct given {
     { "journal_id", 0, "@1", "@1" },
     { "after_seq", 0, "0", "1" },
     { "last_seq", 0, "2", "2" },
+    { "around", 0, "100", "100" },
     { "seq", 0, "2", "2" },
     { "before", 0, "the hash before", "the hash before" },
     { "rendered", 0, "a text", "a text" },

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { assertWhole, eventsOf, verify, verifyJournal, ZEROS } from '../lib/events.mjs';
+import { remember } from '../lib/journal.mjs';
+import { deploy } from '../lib/ledger.mjs';
 import { create, day } from '../lib/lessons.mjs';
 import { suite } from '../lib/suite.mjs';
 
@@ -279,6 +281,76 @@ test('the script and the service agree about any JSON', async () => {
       [journal, `2026-01-01T00:00:00${['', '.5', '.000001', '.123456', '.1', '.100001', ''][n]}Z`, '2026-01-01T00:00:00.25Z', n % 2 ? 'ÄÖ/USD' : null, n % 3 ? 'агент' : null, data],
     );
   await assertWhole(s.api, `deployment_id=${journal}`, odd.length);
+});
+
+for (const time of ['infinity', '-infinity'])
+  test(`an event whose time became ${time} is named, whatever else changed`, async () => {
+    for (const column of ['at', 'recorded_at']) {
+      const j = await newJournal();
+      await s.query(`update daybook.memory_events set ${column} = '${time}', data = '{}', kind = 'x' where journal_id = $1 and seq = 5`, [j.journal]);
+      const { ok, first_broken } = await verify(s.api, j.query);
+      assert.deepEqual([ok, first_broken?.what, first_broken?.seq], [false, 'changed', 5]);
+    }
+  });
+
+for (const member of ['agent_name', 'model_call_id', 'symbol'])
+  test(`a ${member} that became empty is named`, async () => {
+    const j = await newJournal();
+    await s.query(`update daybook.memory_events set ${member} = null, seq = null, hash = null where journal_id = $1`, [j.journal]);
+    await s.query('delete from daybook.memory_journals where journal_id = $1', [j.journal]);
+    const { items } = await eventsOf(s.api, j.query);
+    await s.query(`update daybook.memory_events set ${member} = '' where journal_id = $1 and seq = 5`, [j.journal]);
+    const { found, script, status } = await findings({ ...j, events: items });
+    assert.deepEqual([found.ok, found.first_broken?.what, found.first_broken?.seq, status], [false, 'changed', 5, 1]);
+    assert.match(script, /: changed: event 5 /);
+  });
+
+const append = (journal) => s.query(`insert into daybook.memory_events (owner, journal_id, kind, at, data) values ('local', $1, 'x', now(), '{}')`, [journal]);
+
+for (const seq of ['9223372036854775807', '-5'])
+  test(`an end of a journal at ${seq} is named, and holds up no other journal`, async () => {
+    const [bad, good] = [await newJournal(), await newJournal()];
+    await s.query(`update daybook.memory_journals set seq = ${seq} where journal_id = $1`, [bad.journal]);
+    for (const { journal } of [bad, good]) await append(journal);
+    const found = await verify(s.api, bad.query);
+    assert.deepEqual([found.ok, found.pending, found.first_broken === null], [false, 1, false]);
+    const { json } = await s.api.get('/v1/memory_events/verify?limit=200', { status: 200 });
+    const result = (journal) => json.items.find((item) => item.deployment_id === journal);
+    assert.deepEqual([result(bad.journal).ok, result(good.journal).ok, result(good.journal).events], [false, true, EVENTS + 1]);
+    await s.query('delete from daybook.memory_events where journal_id = $1', [bad.journal]);
+    await s.query('delete from daybook.memory_journals where journal_id = $1', [bad.journal]);
+  });
+
+test('a deployment that is being deleted is not among the journals, and its journal is not called broken', async () => {
+  const { id } = await deploy(s.api);
+  await remember(s.api, { deployment_id: id });
+  await verify(s.api, `deployment_id=${id}`);
+  await s.query('delete from daybook.agent_state where deployment_id = $1', [id]); // the first step of the deletion
+  await s.query('delete from daybook.memory_events where journal_id = $1', [id]);
+  await s.api.get(`/v1/memory_events/verify?deployment_id=${id}`, { status: 404 });
+  const { json } = await s.api.get('/v1/memory_events/verify?limit=200', { status: 200 });
+  assert.ok(!json.items.some((item) => item.deployment_id === id));
+});
+
+test('the script accepts no line that says two things', async () => {
+  const { query } = await newJournal(3);
+  const text = await exportOf(query);
+  assert.equal((await verifyJournal(text)).status, 0);
+  const lines = text.trimEnd().split('\n');
+  const changed = (change) => verifyJournal([lines[0], change(lines[1]), lines[2]].join('\n'));
+  for (const change of [
+    (line) => line.replace('{', '{"data": {"text": "another"}, '),
+    (line) => line.replace('"data":{', '"data":{"text":"another",'),
+    (line) => line.replace('{', '{"remark": "another", '),
+    (line) => line.replace(/"prev_hash":"[^"]*",/, ''),
+    (line) => line.replace(/"deployment_id":("[^"]*")/, '"deployment_id":[$1]'),
+  ]) {
+    const { status, stderr } = await changed(change);
+    assert.equal(status, 2);
+    assert.match(stderr, /^verify-journal: line 2 is not an event: /);
+  }
+  const { status, stdout } = await changed((line) => line.replace(/"prev_hash":"..../, '"prev_hash":"ffff'));
+  assert.deepEqual([status, /: changed prev_hash: event 2 /.test(stdout)], [1, true], stdout);
 });
 
 test('the script explains itself, and says when it cannot read its input', async () => {
