@@ -239,6 +239,26 @@ test('deleting a deployment deletes everything it owns and nothing else', async 
   await s.api.get(`/v1/skills/${skill_id}/versions/${version}`, { status: 200 });
 });
 
+test('what is written while a deployment is deleted is deleted too', async () => {
+  const { id } = await deploy(s.api);
+  const writer = await s.cluster.connect(s.database);
+  await writer.query('begin');
+  await writer.query(
+    `insert into daybook.memories (owner, id, version, known_from, kind, status, at, text_id, text, deployment_id)
+     values ('local', daybook.uuid7(), 1, now(), 'note', 'active', now(), daybook.uuid7(), 'late', $1)`,
+    [id],
+  );
+  await writer.query(`insert into daybook.memory_events (owner, journal_id, kind, at, data) values ('local', $1, 'memory.created', now(), '{}')`, [id]);
+  const deleted = s.api('DELETE', `/v1/deployments/${id}`, { status: 204 });
+  const waits = `select count(*)::int as n from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`;
+  while (!(await s.query(waits, [s.database]))[0].n) await new Promise((next) => setTimeout(next, 20));
+  await writer.query('commit');
+  await writer.end();
+  await deleted;
+  for (const table of ['memories where deployment_id', 'memory_events where journal_id', 'memory_journals where journal_id'])
+    assert.equal((await s.query(`select count(*)::int as n from daybook.${table} = $1`, [id]))[0].n, 0, table);
+});
+
 test('of many concurrent deletes of a deployment, one succeeds', async () => {
   const { id } = await deploy(s.api);
   const answers = await Promise.all(Array.from({ length: 8 }, () => s.api('DELETE', `/v1/deployments/${id}`)));
