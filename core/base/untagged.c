@@ -25,17 +25,12 @@ void untagged_text(struct buf *out, const char *text)
     buf_add(out, start, (size_t)(text - start));
 }
 
-void untagged_line(struct buf *out, const char *text, size_t max)
+void untagged_quoted(struct buf *out, const char *text, size_t max)
 {
     struct buf line = { .arena = out->arena };
     line_text(&line, text, max);
-    untagged_text(out, buf_string(&line));
-}
-
-void untagged_quoted(struct buf *out, const char *text, size_t max)
-{
     buf_char(out, '"');
-    untagged_line(out, text, max);
+    untagged_text(out, buf_string(&line));
     buf_char(out, '"');
 }
 
