@@ -169,14 +169,15 @@ with events as materialized (
       and e.seq between :seq::bigint - :around::bigint and :seq::bigint + :around::bigint
 ), here as (
     select * from events e where e.seq = :seq::bigint
+), belongs_before as materialized (
+    select h.seq
+    from here h
+    where h.hash = memory_event_hash(
+        coalesce((select q.hash from events q where q.seq = h.seq - 2), repeat('0', 64)),
+        memory_event_text(h.journal_id, h.seq - 1, h.id, h.kind, h.at, h.recorded_at, h.symbol, h.subject_id,
+            h.agent_name, h.model_call_id, h.data))
 ), earlier as (
-    select p.id, p.seq, p.hash
-    from events p, here h
-    where p.seq = h.seq - 1
-      and h.hash = memory_event_hash(
-          coalesce((select q.hash from events q where q.seq = h.seq - 2), repeat('0', 64)),
-          memory_event_text(h.journal_id, h.seq - 1, h.id, h.kind, h.at, h.recorded_at, h.symbol, h.subject_id,
-              h.agent_name, h.model_call_id, h.data))
+    select p.id, p.seq, p.hash from belongs_before h join events p on p.seq = h.seq - 1
 ), later as (
     select e.id from events e
     where e.seq > :seq::bigint
