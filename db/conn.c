@@ -69,7 +69,7 @@ static void conn_drop(struct conn *c, int64_t retry_us)
         PQfinish(c->pg);
     c->pg = NULL;
     conn_set_state(c, CONN_DOWN);
-    c->unsynced = c->unflushed = c->read_only = false;
+    c->unsynced = c->unflushed = c->read_only = c->preparing = false;
     c->leaving = NULL;
     c->lease_lost = c->busy;
     c->batches = 0;
@@ -160,22 +160,79 @@ void conn_close(struct conn *c)
     free(c->prepared);
 }
 
+/* ---- statements that nobody waits for ---- */
+
+/* Whether no request waits for any of the statements in flight. Plain ones are the service's own. */
+static bool is_abandoned(const struct conn *c)
+{
+    if (c->lane != LANE_WRITE || !c->abandoned || c->uncommitted || c->resend)
+        return false;
+    for (unsigned i = 0; i < c->pending_count; i++) {
+        const struct pending *o = &c->pending[(c->pending_head + i) % c->pending_cap];
+        for (const struct op *op = o->kind == PENDING_RESULT ? o->op : NULL; op; op = op->next)
+            if (op->done && op->statement)
+                return false;
+    }
+    return true;
+}
+
+void conn_abandon(struct op *op)
+{
+    struct conn *c = op->conn;
+    op->abandoned = true;
+    c->abandoned++;
+    conn_watch_abandoned(c);
+}
+
+/* A callback must not close the connection, so the timer does. */
+void conn_watch_abandoned(struct conn *c)
+{
+    if (c->state == CONN_READY && is_abandoned(c))
+        loop_timer(c->db->loop, &c->timer, 1);
+}
+
+/* What was queued has not run. It goes to other connections, or waits until this one is up again. */
+static void leave_abandoned(struct conn *c)
+{
+    struct op *queue = c->queue, *next;
+    c->queue = c->queue_last = NULL;
+    c->queued = 0;
+    conn_lost(c, CAUSE_NOT_YET, "it was held up by statements that nobody waits for");
+    for (struct op *op = queue; op; op = next) {
+        next = op->next;
+        if (!op->done || !op->statement)
+            conn_end_op(c, op, NULL, ERR_DATABASE_UNAVAILABLE);
+        else if (lanes_send(c->db, op) != OK)
+            conn_enqueue(c, op);
+    }
+}
+
+/* ---- the timer and the socket ---- */
+
+static void check_silence(struct conn *c)
+{
+    struct loop *l = c->db->loop;
+    const bool abandoned = is_abandoned(c);
+    const int64_t limit =
+        abandoned ? ABANDONED_GRACE_US : l->config->request_timeout_ms * 1000 + ANSWER_GRACE_US;
+    const int64_t silent = l->now_us - c->active_us;
+    if (silent < limit)
+        loop_timer(l, &c->timer, limit - silent);
+    else if (abandoned)
+        leave_abandoned(c);
+    else
+        conn_lost(c, CAUSE_SILENT, "the server does not answer");
+}
+
 static void conn_timer(struct timer *t)
 {
     struct conn *c = container_of(t, struct conn, timer);
-    struct loop *l = c->db->loop;
-    if (c->state == CONN_DOWN) {
+    if (c->state == CONN_DOWN)
         conn_connect(c);
-    } else if (c->state != CONN_READY) {
+    else if (c->state != CONN_READY)
         conn_lost(c, CAUSE_SILENT, "no answer within the time-out for connecting");
-    } else if (c->pending_count) {
-        int64_t limit = l->config->request_timeout_ms * 1000 + ANSWER_GRACE_US;
-        int64_t silent = l->now_us - c->active_us;
-        if (silent >= limit)
-            conn_lost(c, CAUSE_SILENT, "the server does not answer");
-        else
-            loop_timer(l, t, limit - silent);
-    }
+    else if (c->pending_count)
+        check_silence(c);
 }
 
 static void conn_ready(struct watch *w, uint32_t events)

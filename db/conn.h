@@ -11,6 +11,7 @@
 #include "server/loop.h"
 #include "server/problem.h"
 
+struct conn;
 struct db;
 
 /* One statement in flight or queued. It outlives a request that stops waiting: then `done` is NULL. */
@@ -23,7 +24,9 @@ struct op {
     void (*done)(struct op *op, PGresult *result, enum err err);
     void *user;
     bool writes;          /* if the connection is lost, the outcome is unknown */
+    struct conn *conn;    /* that it was sent on */
     bool sent;            /* the server may have received it */
+    bool abandoned;       /* sent, but its request stopped waiting */
     bool alone;           /* gets its own sync, so errors of other statements do not abort it */
     bool separate;        /* is not executed together with others */
     bool retryable;       /* failed by a serialization failure or a deadlock */
@@ -64,6 +67,7 @@ struct conn {
     struct prepared {
         bool form[2]; /* alone, together */
     } *prepared;      /* by statement index */
+    bool preparing;   /* statements wait until those of the lane are prepared */
     bool unsynced, unflushed;
     const char *leaving; /* why to send nothing more, and reconnect when all responses are there; or NULL */
     enum hosts_cause leaving_cause;
@@ -81,6 +85,7 @@ struct conn {
     int batches;       /* pending syncs */
     int in_flight;     /* ops sent and not answered */
     int grouped;       /* those of them that are writes of a statement with a form for several requests */
+    int abandoned;     /* those of them whose request stopped waiting */
 };
 
 void conn_init(struct conn *c, struct db *db, enum lane lane);
@@ -90,6 +95,9 @@ void conn_close(struct conn *c);
 bool conn_usable(const struct conn *c);
 /* Stops using the connection: it is lost as soon as the pending responses have arrived. */
 void conn_leave(struct conn *c, enum hosts_cause cause, const char *why);
+/* The request of a statement that was sent stops waiting. A connection for writes on which only such
+ * statements are left, and which is silent, is closed: each could hold up others for its whole time-out. */
+void conn_abandon(struct op *op);
 /* Sends the statement, or queues it: reads until conn_flush batches them, writes that can be executed
  * together while others of them are in flight, and others while the window is full. A queued statement whose
  * request stops waiting never runs. On an error the caller keeps the operation. ERR_DATABASE_UNAVAILABLE:

@@ -34,6 +34,7 @@ static const struct setting fast_settings[] = {
     { "plan_cache_mode", "force_generic_plan" },
     { "enable_seqscan", "off" },
     { "enable_sort", "off" },
+    { "lock_timeout", "250ms" }, /* only while preparing: see prepare_all */
 };
 
 /* Slow statements are planned for their values, without parallel workers, and as if the data were in memory,
@@ -47,6 +48,11 @@ static const struct setting slow_settings[] = {
     { "hnsw.max_scan_tuples", "1000000" },
     { "hnsw.scan_mem_multiplier", "16" },
 };
+
+/* A server notices within a second that a connection was closed, also while its statement waits for a lock.
+ * Windows cannot do this, and rejects the setting. */
+static const char notice_loss[] = ",case when version() !~* 'windows|mingw|visual|msvc' "
+                                  "then set_config('client_connection_check_interval','1000',false) end";
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -118,6 +124,7 @@ static bool send_settings(struct conn *c)
     else
         put_settings(&sql, fast_settings, COUNT(fast_settings));
     buf_fmt(&sql, ",set_config('statement_timeout','%lld',false)", (long long)timeout_ms);
+    buf_text(&sql, notice_loss);
     buf_fmt(&sql, ",set_config('idle_in_transaction_session_timeout','%lld',false)",
             (long long)timeout_ms + 10000);
     bool sent = PQsendQuery(c->pg, buf_string(&sql));
@@ -132,17 +139,28 @@ static void configure(struct conn *c)
         conn_broken(c);
 }
 
-/* The slow lane sends its statements unprepared. */
+static void all_prepared(struct op *op, PGresult *result, enum err err)
+{
+    struct conn *c = op->user;
+    c->preparing = false;
+    if (err == OK)
+        PQclear(result);
+}
+
+/* To prepare a statement locks its tables. One that is locked must not hold up the statements of others, so
+ * after a short time-out what is left is prepared when it is first needed. */
 static bool prepare_all(struct conn *c)
 {
-    for (int i = 0; c->lane != LANE_SLOW && i < statements_count; i++) {
+    for (int i = 0; i < statements_count; i++) {
         const struct statement *st = statements[i];
         if (st->lane != c->lane)
             continue;
         if (!conn_prepare(c, NULL, st, false) || (st->together && !conn_prepare(c, NULL, st, true)))
             return false;
     }
-    return true;
+    c->unsynced = true;
+    c->preparing = true;
+    return conn_send_plain(c, "RESET lock_timeout", all_prepared);
 }
 
 static void become_ready(struct conn *c)
@@ -160,11 +178,11 @@ static void become_ready(struct conn *c)
     c->failures = c->rounds = 0;
     c->cause = CAUSE_NONE;
     c->poisoned = false;
-    if (!prepare_all(c)) {
+    /* The slow lane sends its statements unprepared. */
+    if (c->lane != LANE_SLOW && !prepare_all(c)) {
         conn_broken(c);
         return;
     }
-    c->unsynced = true;
     conn_flush(c);
     lanes_connected(c);
 }

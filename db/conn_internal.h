@@ -6,6 +6,7 @@
 
 enum {
     TOGETHER_MAX = 64,                 /* requests in one execution */
+    ABANDONED_GRACE_US = 1000 * 1000,  /* of silence, while nobody waits for the statements in flight */
     ANSWER_GRACE_US = 5 * 1000 * 1000, /* after statement_timeout, before the server counts as dead */
 };
 
@@ -15,6 +16,9 @@ extern const char *const conn_lane_names[];
 void conn_lost(struct conn *c, enum hosts_cause cause, const char *why);
 /* The same with what libpq says. */
 void conn_broken(struct conn *c);
+
+/* If statements are left that nobody waits for, looks again whether they hold up the connection. */
+void conn_watch_abandoned(struct conn *c);
 
 /* Keeps the message for the log if it says that the server ends the session. */
 void conn_farewell(struct conn *c, const char *text);
@@ -36,8 +40,12 @@ void conn_log_flush(struct db *db);
 
 /* Sends the preparation of one form of the statement unless it is prepared. False: libpq failed. */
 bool conn_prepare(struct conn *c, struct op *op, const struct statement *st, bool together);
+/* Sends SQL text of the service itself, at once. `done` gets the connection as op->user. False: libpq failed.
+ */
+bool conn_send_plain(struct conn *c, const char *sql, void (*done)(struct op *, PGresult *, enum err));
 void conn_push_pending(struct conn *c, struct pending o);
 struct pending conn_pop_pending(struct conn *c);
+void conn_enqueue(struct conn *c, struct op *op);
 /* Removes the first queued operation. The queue must not be empty. */
 struct op *conn_dequeue(struct conn *c);
 /* Sends queued operations while the window has room, and drops those whose request stopped waiting. */
@@ -47,7 +55,7 @@ void conn_receive(struct conn *c);
 /* Whether it is a write that can be executed together with others: what arrives while one is in flight on the
  * connection becomes the next execution, and shares its commit. */
 bool conn_is_grouped(const struct op *op);
-/* Counts it as in flight, or no longer. */
+/* Counts it as in flight on the connection, or no longer. */
 void conn_set_sent(struct conn *c, struct op *op, bool sent);
 
 /* Reports the outcome to the waiting request, if any, and frees the operation. */

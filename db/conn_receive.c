@@ -133,9 +133,11 @@ static void preparation_done(struct conn *c, const struct pending *o)
     if (PQresultStatus(r) == PGRES_FATAL_ERROR && o->op) {
         o->op->prepare_err = result_error(c, o->op, r);
     } else if (PQresultStatus(r) == PGRES_FATAL_ERROR) {
-        const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
-        log_event(LOG_ERROR, "db_prepare", "statement=%s message=\"%s\"", o->statement->name,
-                  message ? message : "");
+        const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY),
+                   *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+        const bool locked = state && strcmp(state, "55P03") == 0;
+        log_event(locked ? LOG_WARN : LOG_ERROR, "db_prepare", "statement=%s message=\"%s\"",
+                  o->statement->name, message ? message : "");
     }
     PQclear(r);
 }
@@ -286,6 +288,7 @@ void conn_receive(struct conn *c)
         resend_aborted(c);
     if (c->lane != LANE_READ)
         conn_send_queued(c);
+    conn_watch_abandoned(c);
     if (c->leaving)
         conn_leave(c, c->leaving_cause, c->leaving);
 }

@@ -53,7 +53,7 @@ bool conn_prepare(struct conn *c, struct op *op, const struct statement *st, boo
 
 /* ---- the queue ---- */
 
-static void enqueue(struct conn *c, struct op *op)
+void conn_enqueue(struct conn *c, struct op *op)
 {
     op->next = NULL;
     if (c->queue)
@@ -148,28 +148,52 @@ void conn_set_sent(struct conn *c, struct op *op, bool sent)
     const int change = (int)sent - (int)op->sent;
     c->in_flight += change;
     c->grouped += conn_is_grouped(op) ? change : 0;
+    c->abandoned -= op->abandoned;
+    op->abandoned = false;
     op->sent = sent;
+    op->conn = sent ? c : NULL;
 }
 
-/* Whether the window has room for the operation. */
-static bool has_room(const struct conn *c, const struct op *op)
-{
-    return c->in_flight < window[c->lane] && !(c->grouped && conn_is_grouped(op));
-}
-
-static enum err transmit(struct conn *c, struct op *op)
+static bool transmit_op(struct conn *c, struct op *op)
 {
     if (op->alone && c->unsynced)
         sync_now(c);
-    if (!send_op(c, op)) {
-        conn_broken(c);
-        return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
-    }
+    if (!send_op(c, op))
+        return false;
     for (struct op *each = op; each; each = each->next)
         conn_set_sent(c, each, true);
     if (op->alone)
         sync_now(c);
-    return OK;
+    return true;
+}
+
+static enum err transmit(struct conn *c, struct op *op)
+{
+    if (transmit_op(c, op))
+        return OK;
+    conn_broken(c);
+    return op->writes ? ERR_OUTCOME_UNKNOWN : ERR_DATABASE_UNAVAILABLE;
+}
+
+bool conn_send_plain(struct conn *c, const char *sql, void (*done)(struct op *, PGresult *, enum err))
+{
+    struct op *op = lanes_op_new(c->db);
+    op->plain = sql;
+    op->alone = true;
+    op->done = done;
+    op->user = c;
+    if (transmit_op(c, op))
+        return true;
+    lanes_op_free(c->db, op);
+    return false;
+}
+
+/* Whether the window has room for the operation. Nothing joins the statements on a connection for writes that
+ * is held up by one that nobody waits for. */
+static bool has_room(const struct conn *c, const struct op *op)
+{
+    return c->in_flight < window[c->lane] && !c->preparing && (c->lane != LANE_WRITE || !c->abandoned) &&
+           !(c->grouped && conn_is_grouped(op));
 }
 
 enum err conn_send(struct conn *c, struct op *op)
@@ -178,7 +202,7 @@ enum err conn_send(struct conn *c, struct op *op)
         return ERR_DATABASE_UNAVAILABLE;
     if (c->lane != LANE_READ && has_room(c, op))
         return transmit(c, op);
-    enqueue(c, op);
+    conn_enqueue(c, op);
     return OK;
 }
 

@@ -19,6 +19,8 @@ static bool op_give_up(struct op *op, enum err *why, bool even_writes)
         *why = ERR_OUTCOME_UNKNOWN;
     }
     op->done = NULL; /* the statement continues, its result is dropped */
+    if (op->sent)
+        conn_abandon(op);
     return true;
 }
 

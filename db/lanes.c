@@ -154,6 +154,14 @@ void lanes_op_free(struct db *db, struct op *op)
     db->spare = op;
 }
 
+/* Whether the next write goes to `a` rather than to `b`: one that is held up comes last. */
+static bool is_less_loaded(const struct conn *a, const struct conn *b)
+{
+    if (!a->abandoned != !b->abandoned)
+        return !a->abandoned;
+    return a->in_flight + a->queued < b->in_flight + b->queued;
+}
+
 /* The least loaded one: spreading writes lets PostgreSQL flush the commits of several connections at once.
  * Writes that can be executed together use few connections, so that they are. */
 static struct conn *write_conn(struct db *db, int count)
@@ -161,7 +169,7 @@ static struct conn *write_conn(struct db *db, int count)
     struct conn *best = NULL;
     for (int i = 0; i < count; i++) {
         struct conn *c = &db->write[i];
-        if (conn_usable(c) && (!best || c->in_flight + c->queued < best->in_flight + best->queued))
+        if (conn_usable(c) && (!best || is_less_loaded(c, best)))
             best = c;
     }
     return best;
@@ -179,7 +187,7 @@ static struct conn *conn_for(struct db *db, const struct op *op)
         return &db->read;
     if (conn_is_grouped(op) && db->write_count > GROUPED_CONNECTIONS)
         c = write_conn(db, GROUPED_CONNECTIONS);
-    return c ? c : lanes_write_conn(db);
+    return c && !c->abandoned ? c : lanes_write_conn(db);
 }
 
 enum err lanes_send(struct db *db, struct op *op)

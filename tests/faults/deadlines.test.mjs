@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newEpisode } from '../lib/episodes.mjs';
-import { blocked, whileLocked } from '../lib/faults.mjs';
+import { makeClient } from '../lib/client.mjs';
+import { blocked, sessions, whileLocked } from '../lib/faults.mjs';
+import { newLesson } from '../lib/lessons.mjs';
 import { eventually, until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 import { deploy, tickOf, ticksPath } from '../lib/ticks.mjs';
@@ -86,4 +88,26 @@ test('after the deadline of a request in a transaction, its connection only roll
     await holder.end();
   }
   await s.api.post(ticksPath(deployment), tickOf(1), { status: 200 });
+});
+
+test('statements whose requests have ended do not hold up other writes', async () => {
+  const service = await s.another({ args: ['--request-timeout-ms', '4000', '--loops', '1', '--write-connections', '1'] });
+  const api = makeClient(service.base);
+  try {
+    await whileLocked(s.cluster, s.database, async () => {
+      const lost = await Promise.all([1, 2, 3, 4].map(() => api.post('/v1/lessons', newLesson())));
+      assert.deepEqual([...new Set(lost.map((reply) => reply.json.code))].sort(), ['outcome_unknown', 'request_timeout']);
+      const reply = await until(async () => {
+        const answer = await api.post('/v1/memories', { kind: 'note', text: 'not behind them' });
+        return answer.json.code !== 'database_unavailable' && answer; // while the connection is made again
+      }, 'the write is answered');
+      assert.equal(reply.status, 201, reply.text);
+      await until(async () => !(await sessions(s.query, "wait_event_type = 'Lock'")).length, 'their sessions have ended');
+    });
+    await api.post('/v1/lessons', newLesson(), { status: 201 });
+    assert.match(service.log, /db_lost .*held up/);
+  } finally {
+    api.close();
+    await service.stop();
+  }
 });
