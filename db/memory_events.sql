@@ -103,13 +103,15 @@ order by journal_id
 limit :limit::int + 1
 
 -- The end of a journal, and what is not part of its chain, in one snapshot. No row: an unknown
--- deployment, or one that is being deleted.
+-- deployment, or one that is being deleted. after_hash: of the event at :after_seq.
 -- name: journal_head :slow :one
 select nullif(:journal_id::uuid, no_uuid()) as deployment_id, greatest(j.seq, 0) as seq,
     coalesce(j.hash, repeat('0', 64)) as hash,
     (select count(*) from memory_events e
      where e.owner = :owner and e.journal_id = :journal_id::uuid and e.seq is null) as pending,
-    b.seq as extra_seq, b.id as extra_id, b.hash as extra_hash, b.fits as extra_fits
+    b.seq as extra_seq, b.id as extra_id, b.hash as extra_hash, b.fits as extra_fits,
+    (select a.hash from memory_events a
+     where a.owner = :owner and a.journal_id = :journal_id::uuid and a.seq = :after_seq::bigint) as after_hash
 from (select) one
 left join memory_journals j on j.owner = :owner and j.journal_id = :journal_id::uuid
 left join lateral (

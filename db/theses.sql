@@ -4,7 +4,7 @@
 id, version, status, status_reason, at, symbol, side, text, invalidation, target, horizon, evidence, tags,
 deployment_id, parallel, outcome, validates, agent_name, model_call_id, known_from, created_at
 
--- Stored if no thesis of that deployment and symbol is open, or if :parallel. The unique index
+-- Stored if no thesis of that deployment and symbol is open at that time or later, or if :parallel. The unique index
 -- memories_one_thesis decides between two requests at the same time; the one that loses gets no row and no
 -- _open_id.
 -- name: thesis_open :write :one
@@ -13,22 +13,24 @@ with deployment as (
     from deployments d
     join agent_state a on a.owner = :owner and a.deployment_id = d.id
     where d.owner = :owner and d.id = :deployment_id::uuid
-), open as (
-    select id from memories
-    where owner = :owner and deployment_id = :deployment_id::uuid and symbol = :symbol::text
-      and kind = 'thesis' and status = 'open' and known_until = 'infinity'
-    union all
-    select id from memories
-    where :deployment_id::uuid is null and owner = :owner and deployment_id is null and symbol = :symbol::text
-      and kind = 'thesis' and status = 'open' and known_until = 'infinity'
-    order by id
-    limit 1
 ), entry as (
-    select d.id as deployment_id, (select id from open) as _open_id,
-        journal_now(:at::timestamptz, d.mode, d.created_at, d.last_tick_at, :now::timestamptz) as at,
+    select d.id as deployment_id, c.at, (
+            select id from (
+                select id, known_until from memories
+                where owner = :owner and deployment_id = :deployment_id::uuid and symbol = :symbol::text
+                  and kind = 'thesis' and status = 'open' and known_until > c.at
+                union all
+                select id, known_until from memories
+                where :deployment_id::uuid is null and owner = :owner and deployment_id is null
+                  and symbol = :symbol::text and kind = 'thesis' and status = 'open' and known_until > c.at
+            ) open
+            order by known_until desc, id
+            limit 1) as _open_id,
         :deployment_id::uuid is null or d.id is not null as _deployment_known
     from (select) always
     left join deployment d on true
+    cross join lateral (
+        select journal_now(:at::timestamptz, d.mode, d.created_at, d.last_tick_at, :now::timestamptz) as at) c
 ), created as (
     insert into memories (owner, id, version, known_from, kind, status, at, text_id, text, symbol, side,
         invalidation, target, horizon, evidence, tags, deployment_id, parallel, agent_name, model_call_id)

@@ -235,9 +235,11 @@ create function query_lexemes(asked tsvector) returns table (lexeme text, query 
     language sql immutable
 begin atomic
     select l.lexeme, '''' || replace(replace(l.lexeme, chr(92), repeat(chr(92), 2)), '''', '''''') || ''''
-    from unnest(asked) l;
+    from unnest(asked) l
+    order by l.positions[1]
+    limit 256;
 end;
-comment on function query_lexemes(tsvector) is 'The words of a query, each also as a tsquery';
+comment on function query_lexemes(tsvector) is 'The first 256 different words of a query, each also as a tsquery';
 
 -- ---- orders ----
 

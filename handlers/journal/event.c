@@ -20,7 +20,7 @@ struct event_in {
     const char *deployment_id, *journal, *kind, *symbol, *subject_id, *agent_name, *model_call_id;
     const char *since, *until, *as_of, *format;
     const char *journal_id; /* of the deployment, or the owner's own; NULL: all journals */
-    int64_t after_seq, limit;
+    int64_t after_seq, max_events, limit;
     struct cursor_values cursor;
 };
 
@@ -36,16 +36,20 @@ struct walk_in {
     E(FROM_QUERY, KIND_CHOICE, journal, .choices = CHOICES("owner")), \
     E(COMPUTED, KIND_UUID, journal_id)
 #define PAGE FIELD_PAGE(struct event_in)
+#define AFTER_SEQ E(FROM_QUERY, KIND_INT, after_seq, .min = 0, .max = -1)
 #define FILTER \
     JOURNAL, \
     JOURNAL_FILTER(struct event_in), \
     JOURNAL_FILTER_AUTHOR(struct event_in), \
     E(FROM_QUERY, KIND_CHOICE, kind, .choices = journal_names_events), \
     E(FROM_QUERY, KIND_UUID, subject_id), \
-    E(FROM_QUERY, KIND_INT, after_seq, .min = 0, .max = -1)
+    AFTER_SEQ
 static const struct field list_fields[] = { FILTER, PAGE, END_FIELDS };
 static const struct field export_fields[] = { FILTER, FIELD_EXPORT(struct event_in), END_FIELDS };
-static const struct field verify_fields[] = { E(FROM_QUERY, KIND_UUID, deployment_id), JOURNAL, PAGE, END_FIELDS };
+static const struct field verify_fields[] = {
+    E(FROM_QUERY, KIND_UUID, deployment_id), JOURNAL, AFTER_SEQ,
+    E(FROM_QUERY, KIND_INT, max_events, .min = 1, .max = 100000, .fallback = "100000"), PAGE, END_FIELDS,
+};
 #define W(kind, member) FIELD(COMPUTED, kind, struct walk_in, member)
 static const struct field walk_fields[] = {
     W(KIND_UUID, journal_id), W(KIND_LINE, before), W(KIND_INT, after_seq), W(KIND_INT, last_seq), W(KIND_INT, seq), W(KIND_INT, most), W(KIND_INT, around),
@@ -54,7 +58,7 @@ static const struct field walk_fields[] = {
 /* clang-format on */
 
 COLUMNS(listed, journal_id);
-COLUMNS(head, deployment_id, seq, hash, pending, extra_seq, extra_id, extra_hash, extra_fits);
+COLUMNS(head, deployment_id, seq, hash, pending, extra_seq, extra_id, extra_hash, extra_fits, after_hash);
 COLUMNS(page, seq, id, hash, broken_seq, broken_id, broken_hash, seq_before, before, expected);
 COLUMNS(broken, what, inserted_seq, inserted_id, inserted_hash);
 QUERY(event_list, MEMORY_EVENT_LIST, list_fields);
@@ -119,6 +123,8 @@ struct walk {
     struct walk_in at;                   /* .after_seq and .before are of the last event that holds */
     char before[HASH_SIZE], id[ID_SIZE]; /* of that event */
     int64_t checked;                     /* events that hold */
+    int64_t left;                        /* events that this request may still check */
+    bool partial;                        /* some were left for the next request */
     struct broken_link broken;
 };
 
@@ -165,6 +171,7 @@ static enum err walk_page(struct walk *w, bool *more)
 {
     struct arena step = { 0 };
     struct rows *p;
+    w->at.most = w->left < WALK_MOST ? w->left : WALK_MOST;
     enum err err = query_rows(w->c, &journal_walk, &w->at, &step, &p);
     *more = err == OK && rows_count(p) > 0;
     if (*more && rows_text(p, 0, &page.broken_seq)) {
@@ -173,6 +180,7 @@ static enum err walk_page(struct walk *w, bool *more)
     } else if (*more) {
         const int64_t seq = row_int(p, 0, &page.seq, 0);
         w->checked += seq - w->at.after_seq;
+        w->left -= seq - w->at.after_seq;
         w->at.after_seq = seq;
         snprintf(w->before, sizeof w->before, "%s", rows_text(p, 0, &page.hash));
         snprintf(w->id, sizeof w->id, "%s", rows_text(p, 0, &page.id));
@@ -205,7 +213,9 @@ static void put_journal(struct buf *out, const struct walk *w, const struct rows
     json_put_int(out, "events", w->at.last_seq);
     json_put_int(out, "checked", w->checked);
     json_put_int(out, "pending", row_int(h, 0, &head.pending, 0));
-    json_put_bool(out, "ok", !b->what);
+    json_put_raw(out, "ok", b->what ? "false" : w->partial ? NULL : "true");
+    json_put_raw(out, "next_after_seq",
+                 w->partial ? arena_fmt(w->arena, "%lld", (long long)w->at.after_seq) : NULL);
     json_put_text(out, "head", rows_text(h, 0, &head.hash));
     buf_json_key(out, "first_broken");
     if (b->what) {
@@ -222,20 +232,36 @@ static void put_journal(struct buf *out, const struct walk *w, const struct rows
     buf_char(out, '}');
 }
 
-/* Walks a journal in pages, so that memory does not grow with it. Appends the result. */
-static enum err verify_journal(struct call *c, struct arena *arena, const char *journal_id, struct buf *out)
+/* The walk begins at the start of the journal, or behind the event at after_seq. */
+static void start_walk(struct walk *w, const struct rows *h)
 {
-    struct walk w = { .c = c, .arena = arena, .at = { .journal_id = journal_id, .most = WALK_MOST } };
+    const char *hash = rows_text(h, 0, &head.after_hash);
+    w->at.last_seq = row_int(h, 0, &head.seq, 0);
+    w->at.before = w->before;
+    memset(w->before, '0', HASH_SIZE - 1);
+    if (hash)
+        snprintf(w->before, sizeof w->before, "%s", hash);
+    else if (w->at.after_seq)
+        break_at(w, w->at.after_seq > w->at.last_seq ? "truncated" : "missing", w->at.after_seq, NULL, NULL,
+                 NULL);
+}
+
+/* Walks a journal in pages, so that memory does not grow with it. Appends the result. *left counts the events
+ * that the request may still check. */
+static enum err verify_journal(struct call *c, struct arena *arena, const struct walk_in *from, int64_t *left,
+                               struct buf *out)
+{
+    struct walk w = { .c = c, .arena = arena, .at = *from, .left = *left };
     struct rows *h, *h_now;
-    memset(w.before, '0', HASH_SIZE - 1);
-    w.at.before = w.before;
     TRY(query_one(c, &journal_head, &w.at, arena, &h));
-    w.at.last_seq = row_int(h, 0, &head.seq, 0);
-    for (bool more = true; more && !w.broken.what;) {
+    start_walk(&w, h);
+    for (bool more = true; more && !w.broken.what && w.left;) {
         call_yield(c);
         TRY(walk_page(&w, &more));
     }
-    if (!w.broken.what)
+    *left = w.left;
+    w.partial = !w.broken.what && !w.left && w.at.after_seq < w.at.last_seq;
+    if (!w.broken.what && !w.partial)
         check_end(&w, h);
     if (w.broken.what) /* it may have been deleted meanwhile */
         TRY(query_one(c, &journal_head, &w.at, arena, &h_now));
@@ -254,11 +280,12 @@ static enum err verify_listed(struct call *c, const struct event_in *in, struct 
 {
     TRY(query_rows(c, &journal_list, in, NULL, &v->journals));
     const int listed_count = rows_count(v->journals);
-    v->count = listed_count > in->limit ? (int)in->limit : listed_count;
-    for (int i = 0; i < v->count; i++) {
+    const int count = listed_count > in->limit ? (int)in->limit : listed_count;
+    for (int64_t left = in->max_events; v->count < count && left; v->count++) {
+        const struct walk_in from = { .journal_id = rows_text(v->journals, v->count, &listed.journal_id) };
         struct arena arena = { 0 };
         struct buf item = { .arena = &arena };
-        enum err err = verify_journal(c, &arena, rows_text(v->journals, i, &listed.journal_id), &item);
+        enum err err = verify_journal(c, &arena, &from, &left, &item);
         if (err == OK)
             buf_fmt(&v->items, "%s%s", v->items.len ? "," : "", buf_string(&item));
         arena_release(&arena);
@@ -288,8 +315,13 @@ static enum err verify_events(struct call *c)
     struct event_in *in = c->in;
     struct verified v = { .items.arena = &c->arena };
     TRY(seal(c, in));
+    const struct walk_in from = { .journal_id = in->journal_id,
+                                  .after_seq = in->after_seq == FIELD_NO_INT ? 0 : in->after_seq };
+    if (!in->journal_id && from.after_seq)
+        return problem_field(&c->problem, "after_seq", FAULT_NOT_TOGETHER,
+                             "is a place in one journal; name it with deployment_id or journal");
     if (in->journal_id)
-        TRY(verify_journal(c, &c->arena, in->journal_id, &v.items));
+        TRY(verify_journal(c, &c->arena, &from, &in->max_events, &v.items));
     else
         TRY(verify_listed(c, in, &v));
     struct buf *out = call_reply_json(c, 200);

@@ -83,6 +83,7 @@ static const struct given {
     { "outcome", JSONB, "{\"metric\":\"m\",\"value\":1}", NULL },
     { "id", 0, "@1", "@1" },
     { "ids", 0, "{@1,@2,@3,@4}", "{@1,@2}" },
+    { "pinned", 0, "{@1,@2,@3,@4}", "{@1,@2}" },
     { "into", 0, "@4", "@4" },
     { "key", 0, "key-1", "key-3" },
     { "claim", 0, "@1", "@1" },

@@ -37,6 +37,44 @@ async function findings({ query, events }) {
 const hashSql = (n, before) =>
   `daybook.memory_event_hash(${before}, daybook.memory_event_text(journal_id, ${n}, id, kind, at, recorded_at, symbol, subject_id, agent_name, model_call_id, data))`;
 
+/** Verifies a journal in steps of `max` events; returns the results. */
+async function inSteps(query, max) {
+  const results = [];
+  for (let after = 0; after !== null; after = results.at(-1).next_after_seq) results.push(await verify(s.api, `${query}&max_events=${max}&after_seq=${after}`));
+  return results;
+}
+
+test('a long journal is verified in steps, and a step finds what is broken', async () => {
+  const { journal, query } = await newJournal();
+  const whole = await inSteps(query, 5);
+  assert.deepEqual(whole.map((r) => [r.checked, r.ok, r.next_after_seq]), [[5, null, 5], [5, null, 10], [2, true, null]]);
+  assert.deepEqual((await inSteps(query, EVENTS)).map((r) => r.ok), [true]);
+  assert.deepEqual((await inSteps(query, 4)).map((r) => r.ok), [null, null, true]);
+  await s.query(`update daybook.memory_events set data = '{}' where journal_id = $1 and seq = 8`, [journal]);
+  const broken = await inSteps(query, 5);
+  assert.deepEqual(broken.map((r) => [r.checked, r.ok, r.first_broken?.seq]), [[5, null, undefined], [2, false, 8]]);
+  await s.query('delete from daybook.memory_events where journal_id = $1 and seq = 10', [journal]);
+  assert.deepEqual((await verify(s.api, `${query}&after_seq=10`)).first_broken.what, 'missing');
+  assert.deepEqual((await verify(s.api, `${query}&after_seq=99`)).first_broken.what, 'truncated');
+  const { json } = await s.api.get('/v1/memory_events/verify?after_seq=3', { status: 422 });
+  assert.equal(json.errors[0].field, 'after_seq');
+});
+
+test('a page of journals ends where the events of the request do', async () => {
+  const made = [await newJournal(3), await newJournal(3), await newJournal(3)];
+  const seen = [];
+  for (let cursor = ''; cursor !== null; ) {
+    const { json } = await s.api.get(`/v1/memory_events/verify?max_events=4${cursor && `&cursor=${encodeURIComponent(cursor)}`}`, { status: 200 });
+    const checked = json.items.reduce((sum, r) => sum + r.checked, 0);
+    assert.ok(json.items.length && checked <= 4);
+    for (const [i, r] of json.items.entries()) assert.ok(r.ok === true || (r.ok === null && i === json.items.length - 1), JSON.stringify(r));
+    seen.push(...json.items.map((r) => r.deployment_id));
+    cursor = json.next_cursor;
+  }
+  assert.equal(new Set(seen).size, seen.length);
+  for (const { journal } of made) assert.ok(seen.includes(journal));
+});
+
 const CHANGES = {
   data: `data = '{"text": "another"}'`,
   'member of data': `data = jsonb_set(data, '{text}', '"another"')`,

@@ -67,6 +67,15 @@ test('of a deployment and a symbol, one thesis is open at a time', async () => {
   await openThesis(s.api, { symbol: 'ONE', deployment_id: other });
 });
 
+test('no past shows two open theses of a symbol: one that is dated before another was closed is refused', async () => {
+  const { id } = await openThesis(s.api, { symbol: 'PAST', at: day(1) });
+  await s.api.post(`/v1/theses/${id}/close`, { reason: 'done', at: day(10) }, { status: 200 });
+  const early = await s.api.post('/v1/theses', newThesis({ symbol: 'PAST', at: day(5) }), { status: 409 });
+  assert.deepEqual([early.json.code, early.json.detail.includes(id)], ['thesis_open', true]);
+  await openThesis(s.api, { symbol: 'PAST', at: day(5), parallel: true });
+  await openThesis(s.api, { symbol: 'PAST2', at: day(5) });
+});
+
 test('parallel opens a thesis beside another one, and only then', async () => {
   const first = await openThesis(s.api, { symbol: 'PAR' });
   const second = await openThesis(s.api, { symbol: 'PAR', parallel: true });
