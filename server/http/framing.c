@@ -311,7 +311,7 @@ static struct framing_verdict take_chunk_size(struct framing *f, char c)
     }
     if (f->line_bytes == 1 || (in_size && c != ';' && c != '\r'))
         return bad("a chunk has no valid size");
-    if (!in_size && c != '\r' && ((unsigned char)c < ' ' && c != '\t'))
+    if (!in_size && c != '\r' && c != '\t' && is_control((unsigned char)c))
         return bad("the line of a chunk's size has a control character");
     f->last = c == '\r' ? '\r' : ';';
     return valid;

@@ -138,6 +138,7 @@ const CUT = {
   'no size': ['\r\n{}\r\n', 'no valid size'],
   'an extension of 10 KB': [`2;${'x'.repeat(10_000)}\r\n{}\r\n`, 'size is too long'],
   'an extension that ends with LF': ['2;a\n{}\r\n', 'ends without CR LF'],
+  'a DEL in an extension': ['2;a=\x7f\r\n{}\r\n', 'control character'],
   '800 trailers': [`0\r\n${'a:b\r\n'.repeat(800)}\r\n`, 'too many trailers'],
   'a trailer of 4 KB': [`0\r\na: ${'b'.repeat(4_000)}\r\n\r\n`, 'trailers are too long'],
   'a trailer without a colon': ['0\r\nnothing\r\n\r\n', 'trailer has no valid name'],
