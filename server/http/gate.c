@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -16,7 +17,13 @@
 #include "server/http/tls.h"
 #include "server/log.h"
 
-enum { SCRATCH_BYTES = 16384, DRAIN_MAX = 4 << 20, SWEEP_US = 500 * 1000, ASK_US = 1000 * 1000 };
+enum {
+    SCRATCH_BYTES = 16384,
+    DRAIN_MAX = 4 << 20,
+    UNREAD_BYTES = 32 * 1024, /* a first window is about twice as large */
+    SWEEP_US = 500 * 1000,
+    ASK_US = 1000 * 1000,
+};
 
 struct gate {
     struct loop *loop;
@@ -360,7 +367,11 @@ enum gate_client gate_client(const struct gate *g)
         return GATE_CLIENT_GONE;
     if (info.tcpi_state == TCP_CLOSE_WAIT)
         return GATE_CLIENT_HALF_CLOSED;
-    return info.tcpi_state == TCP_ESTABLISHED ? GATE_CLIENT_THERE : GATE_CLIENT_GONE;
+    if (info.tcpi_state != TCP_ESTABLISHED)
+        return GATE_CLIENT_GONE;
+    int unread;
+    const bool ahead = ioctl(g->fd, FIONREAD, &unread) == 0 && unread >= UNREAD_BYTES;
+    return ahead ? GATE_CLIENT_AHEAD : GATE_CLIENT_THERE;
 }
 
 /* Whether it can be sent does not matter: a full buffer means that the client is still there. */

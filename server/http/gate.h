@@ -26,9 +26,10 @@ void gate_close(struct gate *g);
 /* When the loop's daemon has closed all connections. */
 void gate_thread_end(struct loop *loop);
 
-enum gate_client { GATE_CLIENT_THERE, GATE_CLIENT_HALF_CLOSED, GATE_CLIENT_GONE };
+enum gate_client { GATE_CLIENT_THERE, GATE_CLIENT_AHEAD, GATE_CLIENT_HALF_CLOSED, GATE_CLIENT_GONE };
 
-/* What the client of the connection has closed. A half-closed one may still read, or may have left. */
+/* What the client of the connection has closed. A half-closed one may still read, or may have left. One that
+ * is ahead has sent so much that its close may wait behind what has not been received. */
 enum gate_client gate_client(const struct gate *g);
 /* Asks a half-closed client whether it still reads, with an interim response: the system of a client that has
  * left resets the connection, and then it is gone. Only before a reply to HTTP/1.1. At most once a second. */

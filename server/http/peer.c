@@ -95,12 +95,12 @@ bool peer_left(const struct exchange *x)
 {
     struct gate *g = peer_of(x)->gate;
     const enum gate_client client = gate_client(g);
-    if (client != GATE_CLIENT_HALF_CLOSED)
+    if (client == GATE_CLIENT_THERE || client == GATE_CLIENT_GONE)
         return client == GATE_CLIENT_GONE;
     if (x->stream.started)
-        return false; /* the next bytes of the stream will tell */
-    if (!x->takes_interim)
-        return true; /* it cannot be asked, and clients of HTTP/1.0 do not close one side only */
+        return false;      /* the next bytes of the stream will tell */
+    if (!x->takes_interim) /* it cannot be asked, and clients of HTTP/1.0 do not close one side only */
+        return client == GATE_CLIENT_HALF_CLOSED;
     gate_ask_client(g);
     return false;
 }

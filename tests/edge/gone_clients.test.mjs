@@ -60,6 +60,7 @@ const WORKS = {
   'a read': () => 'GET /v1/lessons HTTP/1.1\r\nHost: localhost\r\n\r\n',
   'a read over HTTP/1.0': () => 'GET /v1/lessons HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n',
   'a write': (i) => Object.values(createBytes({ takeaway: `Lesson ${i} of a client that leaves.` })).join(''),
+  'a write, with 8 MB behind it': (i) => `${Object.values(createBytes({ takeaway: `Lesson ${i} of a client that is ahead.` })).join('')}${BULK}Content-Length: 9000000\r\n\r\n${'x'.repeat(8e6)}`,
   'an export': () => 'GET /v1/lessons/export?format=jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n',
 };
 
