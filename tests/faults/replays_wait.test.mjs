@@ -8,7 +8,7 @@ import { eventually, until } from '../lib/processes.mjs';
 import { suite } from '../lib/suite.mjs';
 import { deploy, post, postBulk, tickOf } from '../lib/ticks.mjs';
 
-const s = suite({ cluster: { durable: true }, args: ['--request-timeout-ms', '100000'] });
+const s = suite({ cluster: { durable: true }, args: ['--request-timeout-ms', '100000', '--backfill', 'off'] });
 
 const reload = async (sql) => {
   await s.query(sql);
