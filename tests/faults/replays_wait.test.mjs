@@ -15,7 +15,7 @@ const reload = async (sql) => {
   await s.query('SELECT pg_reload_conf()');
 };
 /** Commits that wait for the standby, but for the test writes behind /health/ready and what the background stores. */
-const waiting = () => s.query("SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query !~ 'probe|seal_journal|memory_vectors'");
+const waiting = () => s.query("SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query !~ 'probe|seal_journal|unsealed|memory_vectors'");
 
 /** PostgreSQL's processes read a changed setting one after the other: commits until one of them waits. */
 async function commitsWait() {
