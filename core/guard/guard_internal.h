@@ -65,6 +65,9 @@ const struct guard_rule *guard_match_rule(enum guard_direct rule);
 /* The highest sum of weak rules so far. */
 int guard_match_points(const struct guard_match *m);
 
+/* Looks up a word that may be a misspelled one. */
+struct guard_entries guard_typo_look(const char *word, size_t len);
+
 /* Reads folded text from its start to its end into the matcher; returns enum fold_disguise that it met. */
 unsigned guard_words_read(struct guard_match *m, const char *text, size_t len);
 
@@ -73,6 +76,7 @@ struct guard_marks {
     unsigned roles;    /* of lines that start with "user:" and the like */
     size_t first_role; /* where the first of them starts */
     size_t summaries;  /* <summary> tags that are open */
+    size_t json_role;  /* the end of the last "role": "system" or the like; 0: none */
 };
 /* Looks at the first line. */
 void guard_marks_begin(struct guard_marks *marks, struct guard_match *m, const char *text, size_t len);

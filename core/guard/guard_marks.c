@@ -328,7 +328,8 @@ static void look_at_line(struct guard_marks *marks, struct look *l)
     size_t colon = end;
     while (byte_at(l, colon) == '*')
         colon++;
-    if (byte_at(l, colon) != ':')
+    const char mark = byte_at(l, colon);
+    if (mark != ':' && !(mark == '#' && signs >= 2))
         return;
     if (byte_at(l, l->at) == '#' && signs >= 2 && is_in(headings, name)) {
         guard_match_direct(l->match, DIRECT_CHAT_TEMPLATE, l->at, colon + 1);
@@ -362,20 +363,37 @@ static const struct {
     { "command", MARK_JSON_NAME },
     { "method", MARK_JSON_NAME },
     { "arguments", MARK_JSON_ARGUMENTS },
-    { "args", MARK_JSON_ARGUMENTS },
+    { "args", MARK_JSON_PARAMETERS },
     { "parameters", MARK_JSON_PARAMETERS },
     { "params", MARK_JSON_PARAMETERS },
     { "input", MARK_JSON_PARAMETERS },
-    { "kwargs", MARK_JSON_ARGUMENTS },
+    { "kwargs", MARK_JSON_PARAMETERS },
 };
 
-static void look_at_key(struct look *l)
+/* A message of a chat in JSON: a role of the chat, then its content. */
+static void look_at_message(struct guard_marks *marks, struct look *l, const char *name, size_t end)
+{
+    static const char *const chat_roles[] = { "system", "assistant", "developer", "tool", "model", NULL };
+    enum { CONTENT_WITHIN = 64 };
+    if (strcmp(name, "role") == 0) {
+        char value[NAME_MAX_BYTES + 1];
+        size_t at = skip_spaces(l, skip_spaces(l, end + 1) + 1);
+        read_name(l, at + 1, value);
+        if (is_in(chat_roles, value))
+            marks->json_role = end;
+    } else if (strcmp(name, "content") == 0 && marks->json_role && end - marks->json_role < CONTENT_WITHIN) {
+        guard_match_direct(l->match, DIRECT_CHAT_TEMPLATE, l->at, end);
+    }
+}
+
+static void look_at_key(struct guard_marks *marks, struct look *l)
 {
     char name[NAME_MAX_BYTES + 1];
     const char quote = byte_at(l, l->at);
     const size_t end = read_name(l, l->at + 1, name);
     if (!*name || byte_at(l, end) != quote || byte_at(l, skip_spaces(l, end + 1)) != ':')
         return;
+    look_at_message(marks, l, name, end);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (strcmp(keys[i].name, name) != 0)
             continue;
@@ -494,7 +512,7 @@ void guard_marks_look(struct guard_marks *marks, struct guard_match *m, const ch
         break;
     case '"':
     case '\'':
-        look_at_key(&l);
+        look_at_key(marks, &l);
         break;
     case '(':
         look_at_call(&l);
@@ -503,7 +521,7 @@ void guard_marks_look(struct guard_marks *marks, struct guard_match *m, const ch
         look_at_fence(&l);
         break;
     case ':':
-        if (at > 0 && is_name_char(text[at - 1]))
+        if (at > 0 && (is_name_char(text[at - 1]) || text[at - 1] == ']' || text[at - 1] == '*'))
             guard_match_mark(m, (struct guard_token){ at, at + 1 }, MARK_COLON);
         break;
     default:

@@ -56,12 +56,14 @@ struct guard_match {
     uint32_t sentence;         /* the number of its sentence's first word */
     uint32_t since_stop;       /* words since the last mark that may end a sentence */
     uint32_t negated, subject; /* the last such words */
-    struct reached now[GUARD_STATES], before[GUARD_STATES]; /* before: by an earlier word than `now` */
     struct weak_hit weak[GUARD_RULES];
     bool signs_found;
     int points;
-    struct event events[EVENTS_MAX];
     size_t event_count;
+    struct reached now[GUARD_STATES];
+    /* The rest is not cleared: an entry is written before it is read. */
+    struct reached before[GUARD_STATES]; /* by an earlier word than `now` */
+    struct event events[EVENTS_MAX];
 };
 
 static const int mark_lists[GUARD_MARKS] = {
@@ -335,7 +337,8 @@ static void run_word(struct guard_match *m, uint16_t word, const struct unit *u)
 
 struct guard_match *guard_match_begin(struct arena *arena, guard_found *found, void *context)
 {
-    struct guard_match *m = arena_zero(arena, sizeof *m);
+    struct guard_match *m = arena_alloc(arena, sizeof *m);
+    memset(m, 0, offsetof(struct guard_match, before));
     m->found = found;
     m->context = context;
     m->sentence = 1;

@@ -277,6 +277,8 @@ static void read_word(struct reading *r)
         } else if (end - start >= COMPOUND_MIN && end - start <= JOINED_MAX &&
                    read_compound(r, r->text + start, end - start, start, NULL)) {
             return;
+        } else {
+            found = guard_typo_look(r->text + start, end - start);
         }
     }
     guard_match_word(r->match, (struct guard_token){ start, end }, found);
