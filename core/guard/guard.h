@@ -67,7 +67,7 @@ const struct guard_rule *guard_rules(size_t *count);
  * What the guard does not do: it does not judge whether a statement is true, and it knows no paraphrase that
  * its lists do not have. A clean text is not a safe text, and is still quoted and delimited in prompts.
  *
- * Takes time linear in `len`, and memory of at most 20 times `len` from the arena. */
+ * Takes time linear in `len`, and memory of at most 64 times `len` and 128 KB from the arena. */
 void guard_check(struct arena *arena, const char *text, size_t len, struct guard_report *report);
 
 #endif

@@ -199,7 +199,10 @@ static void add_weak(struct guard_match *m, int rule, size_t start, size_t end)
 {
     if (m->signs_found)
         return;
+    const bool counts_already = m->weak[rule].word && m->weak[rule].word + GUARD_WINDOW >= m->word;
     m->weak[rule] = (struct weak_hit){ m->word ? m->word : 1, start, end };
+    if (counts_already) /* the sum cannot rise */
+        return;
     int points = 0;
     for (int i = 0; i < GUARD_RULES; i++)
         if (m->weak[i].word && m->weak[i].word + GUARD_WINDOW >= m->word)
