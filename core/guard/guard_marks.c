@@ -176,102 +176,129 @@ static bool closes_html(struct guard_marks *marks, bool closes)
     return true;
 }
 
+enum tag { TAG_OTHER, TAG_BLOCK, TAG_ROLE, TAG_TOOL };
+
+static enum tag tag_of(const char *name, bool closes)
+{
+    return is_in(closes ? blocks : openings, name) ? TAG_BLOCK
+           : is_in(tools, name) ? TAG_TOOL
+           : is_in(roles, name) ? TAG_ROLE
+                                : TAG_OTHER;
+}
+
+/* "<invoke name=" was read as one name. */
+static enum tag tag_with_attribute(char *name, bool closes)
+{
+    char *last = strrchr(name, '_');
+    if (!last)
+        return strcmp(name, "function") == 0 ? TAG_TOOL : TAG_OTHER; /* "<function=" */
+    *last = '\0';
+    return strcmp(name, "parameter") == 0 ? TAG_TOOL : tag_of(name, closes);
+}
+
+/* Whether a tag may end like this; a closing one may be cut off. */
+static bool ends_tag(const struct look *l, size_t at, bool closes)
+{
+    switch (byte_at(l, at)) {
+    case '>':
+    case ':':
+    case '=':
+    case '"':
+    case '\n':
+        return true;
+    case '/':
+        return byte_at(l, at + 1) == '>';
+    default:
+        return closes && at >= l->len;
+    }
+}
+
 static void look_at_tag(struct guard_marks *marks, struct look *l)
 {
+    static const enum guard_direct rules[] = { [TAG_BLOCK] = DIRECT_DELIMITER,
+                                               [TAG_ROLE] = DIRECT_CHAT_TEMPLATE,
+                                               [TAG_TOOL] = DIRECT_TOOL_CALL };
     char name[NAME_MAX_BYTES + 1];
     size_t at = skip_spaces(l, l->at + 1);
     if (byte_at(l, at) == '|') {
         look_at_template(l, skip_spaces(l, at + 1));
         return;
     }
-    const bool doubled = byte_at(l, at) == '<';
-    at = skip_spaces(l, at + doubled);
+    at = skip_spaces(l, at + (byte_at(l, at) == '<')); /* "<<SYS>>" */
     const bool closes = byte_at(l, at) == '/';
     at = read_name(l, skip_spaces(l, at + closes), name);
-    char *attribute = strchr(name, '_'); /* "<invoke name=…": only the first word is the name */
-    const char mark = byte_at(l, at);
-    if (mark != '>' && mark != ':' && mark != '=' && !(mark == '/' && byte_at(l, at + 1) == '>') &&
-        mark != '"' && mark != '\n' && mark != '\0')
+    if (!ends_tag(l, at, closes) || (strcmp(name, "summary") == 0 && closes_html(marks, closes)))
         return;
-    if (strcmp(name, "summary") == 0 && closes_html(marks, closes))
-        return;
-    bool known_block = is_in(closes ? blocks : openings, name), known_role = is_in(roles, name),
-         known_tool = is_in(tools, name);
-    if (mark == '=' && attribute && !known_tool) {
-        attribute = strrchr(name, '_');
-        *attribute = '\0';
-        known_block = is_in(closes ? blocks : openings, name);
-        known_role = is_in(roles, name);
-        known_tool = is_in(tools, name) || strcmp(name, "parameter") == 0;
-    }
-    if (mark == '=' && strcmp(name, "function") == 0)
-        known_tool = true;
-    if (!closes && mark == '\0')
-        return;
-    if (known_block)
-        guard_match_direct(l->match, DIRECT_DELIMITER, l->at, at);
-    else if (known_tool)
-        guard_match_direct(l->match, DIRECT_TOOL_CALL, l->at, at);
-    else if (known_role || (doubled && strcmp(name, "sys") == 0))
-        guard_match_direct(l->match, DIRECT_CHAT_TEMPLATE, l->at, at);
+    enum tag tag = tag_of(name, closes);
+    if (tag == TAG_OTHER && byte_at(l, at) == '=')
+        tag = tag_with_attribute(name, closes);
+    if (tag != TAG_OTHER)
+        guard_match_direct(l->match, rules[tag], l->at, at);
 }
 
 /* ---- brackets ---- */
 
-/* "[INST]", and "[INSERT PROMPT HERE]" of a jailbreak that was never filled in. */
+static const char *const bracketed[] = {
+    "inst",
+    "sys",
+    "system_prompt",
+    "new_instructions",
+    "end_of_instructions",
+    "end_of_context",
+    "end_of_prompt",
+    "end_of_system_prompt",
+    "system_message",
+    "system_override",
+    "developer_mode",
+    "jailbreak",
+    "tool_calls",
+    "available_tools",
+    "end_context",
+    "end_memory",
+    "end_of_memory",
+    "admin_override",
+    "system_instruction",
+    "system_instructions",
+    "hidden_instructions",
+    NULL,
+};
+static const char *const bracketed_roles[] = {
+    "system", "assistant", "developer", "admin", "system_note", "system_update", NULL,
+};
+
+/* "[INSERT PROMPT HERE]", "{{your question}}" */
+static bool is_placeholder(const char *name)
+{
+    static const char *const asked[] = { "prompt", "question", "request", "query", "user_input", NULL };
+    static const char *const starts[] = { "insert", "your", "enter", "put", "paste",
+                                          "type",   "my_",  "user",  NULL };
+    bool asks = false,
+         inserts = strcmp(name, "prompt") == 0 || strcmp(name, "question") == 0 || strstr(name, "_here");
+    for (size_t i = 0; asked[i]; i++)
+        asks |= strstr(name, asked[i]) != NULL;
+    for (size_t i = 0; starts[i]; i++)
+        inserts |= starts_with(name, starts[i]);
+    return asks && inserts;
+}
+
 static void look_at_bracket(struct look *l)
 {
-    static const char *const instructions[] = { "inst",
-                                                "/inst",
-                                                "sys",
-                                                "/sys",
-                                                "system_prompt",
-                                                "new_instructions",
-                                                "end_of_instructions",
-                                                "end_of_context",
-                                                "end_of_prompt",
-                                                "end_of_system_prompt",
-                                                "system_message",
-                                                "system_override",
-                                                "developer_mode",
-                                                "jailbreak",
-                                                "tool_calls",
-                                                "available_tools",
-                                                "end_context",
-                                                "end_memory",
-                                                "end_of_memory",
-                                                "admin_override",
-                                                "system_instruction",
-                                                "system_instructions",
-                                                "hidden_instructions",
-                                                NULL };
-    static const char *const roles_in_brackets[] = { "system",      "assistant",     "developer", "admin",
-                                                     "system_note", "system_update", NULL };
     char name[NAME_MAX_BYTES + 1];
     size_t at = l->at + 1;
     while (at < l->at + NESTED_MAX &&
            (byte_at(l, at) == '{' || byte_at(l, at) == '[' || byte_at(l, at) == '<'))
         at++;
-    const size_t start = skip_spaces(l, at);
-    const bool closes = byte_at(l, start) == '/';
-    at = read_name(l, start + closes, name);
+    at = skip_spaces(l, at);
+    at = read_name(l, at + (byte_at(l, at) == '/'), name);
     const char mark = byte_at(l, at);
     if (mark != ']' && mark != '}' && mark != '>' && mark != ')' && mark != ':')
         return;
-    const char first = byte_at(l, l->at);
-    if (first == '[' && is_in(instructions, name)) {
+    const bool square = byte_at(l, l->at) == '[';
+    if (square && is_in(bracketed, name))
         guard_match_direct(l->match, DIRECT_CHAT_TEMPLATE, l->at, at + 1);
-        return;
-    }
-    if (first == '[' && is_in(roles_in_brackets, name))
+    else if (square && is_in(bracketed_roles, name))
         guard_match_direct(l->match, DIRECT_ROLE_LINE, l->at, at + 1);
-    const bool asks = strstr(name, "prompt") || strstr(name, "question") || strstr(name, "request") ||
-                      strstr(name, "query") || strstr(name, "user_input");
-    const bool inserts = starts_with(name, "insert") || starts_with(name, "your") ||
-                         starts_with(name, "enter") || starts_with(name, "put") ||
-                         starts_with(name, "paste") || starts_with(name, "type") ||
-                         starts_with(name, "my_") || starts_with(name, "user") || strstr(name, "_here");
-    if (asks && (inserts || strcmp(name, "prompt") == 0 || strcmp(name, "question") == 0) && mark != ':')
+    else if (mark != ':' && is_placeholder(name))
         guard_match_direct(l->match, DIRECT_PLACEHOLDER, l->at, at + 1);
 }
 
