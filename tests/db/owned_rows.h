@@ -273,6 +273,28 @@ static const struct filler {
     { "memory_journals",
       "insert into daybook.memory_journals (owner, journal_id, seq, hash) "
       "values ($1, ($3 || 1)::uuid, 2, encode(sha256(convert_to($2 || 2, 'UTF8')), 'hex'))" },
+    /* A policy that was replaced once. */
+    { "write_policies",
+      "insert into daybook.write_policies (owner, version, known_from, known_until, types) "
+      "select $1, v, f::timestamptz, u::timestamptz, jsonb_build_object('tool_result_verified', "
+      "jsonb_build_object('store', true, 'ttl_seconds', null), $2, jsonb_build_object('store', false, "
+      "'ttl_seconds', v)) "
+      "from (values (1, '2026-01-01', '2026-01-02'), (2, '2026-01-02', 'infinity')) as x (v, f, u)" },
+    /* Facts: an inferred one that has decayed once, one in the archive, and one of another scope. The key of
+     * the last is a tag of memories. */
+    { "facts",
+      "insert into daybook.facts (owner, scope, key, version, known_from, known_until, status, change, "
+      "value, "
+      "observation_type, source, confidence, written_at, decayed_at) "
+      "select $1, c, k, v, f::timestamptz, u::timestamptz, s, x, to_json($2 || ' value'), "
+      "'tool_result_verified', o, p, '2026-01-01', f::timestamptz "
+      "from (values "
+      "('global', 'fact-1', 1, '2026-01-01', '2026-01-02', 'active', 'put', 'agent_inferred', 0.6), "
+      "('global', 'fact-1', 2, '2026-01-02', 'infinity', 'active', 'decay', 'agent_inferred', 0.55), "
+      "('global', 'fact-2', 1, '2026-01-01', '2026-01-02', 'active', 'put', 'agent_inferred', 0.3), "
+      "('global', 'fact-2', 2, '2026-01-02', 'infinity', 'archived', 'archive', 'agent_inferred', 0.25), "
+      "('desk', 'macro', 1, '2026-01-01', 'infinity', 'active', 'put', 'user_stated', 1)) "
+      "as y (c, k, v, f, u, s, x, o, p)" },
 };
 
 enum { FILLERS = sizeof fillers / sizeof *fillers };
