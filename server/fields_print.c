@@ -23,6 +23,7 @@ static const char *const kind_names[] = {
     [KIND_TEXTS] = "texts",   [KIND_TAGS] = "tags",     [KIND_NUMBERS] = "numbers",
     [KIND_UUIDS] = "uuids",   [KIND_OBJECT] = "object", [KIND_OBJECTS] = "objects",
     [KIND_MAP] = "map",       [KIND_SCALAR] = "scalar", [KIND_CURSOR] = "cursor",
+    [KIND_KEY] = "key",       [KIND_JSON] = "json",
 };
 
 static void print_route(const struct printer *p)

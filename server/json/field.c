@@ -147,6 +147,57 @@ static bool take_scalar(struct decoder *d, const struct field *f, const struct l
     return *member != NULL;
 }
 
+static void put_tree(struct buf *out, const json_t *value);
+
+static void put_members(struct buf *out, const json_t *object)
+{
+    bool first = true;
+    for (void *i = json_object_iter((json_t *)object); i; i = json_object_iter_next((json_t *)object, i)) {
+        if (!first)
+            buf_char(out, ',');
+        first = false;
+        buf_json_string(out, json_object_iter_key(i));
+        buf_char(out, ':');
+        put_tree(out, json_object_iter_value(i));
+    }
+}
+
+/* Writes the value without white space. */
+static void put_tree(struct buf *out, const json_t *value)
+{
+    if (json_is_object(value)) {
+        buf_char(out, '{');
+        put_members(out, value);
+        buf_char(out, '}');
+    } else if (json_is_array(value)) {
+        buf_char(out, '[');
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            if (i)
+                buf_char(out, ',');
+            put_tree(out, json_array_get(value, i));
+        }
+        buf_char(out, ']');
+    } else if (tree_number(value)) {
+        buf_text(out, tree_number(value));
+    } else if (json_is_string(value)) {
+        buf_json_text(out, json_string_value(value), json_string_length(value));
+    } else {
+        buf_text(out, json_is_null(value) ? "null" : json_is_true(value) ? "true" : "false");
+    }
+}
+
+static void take_any(struct decoder *d, const struct field *f, const struct location *at, const json_t *value,
+                     const char **member)
+{
+    struct buf out = { .arena = d->arena };
+    put_tree(&out, value);
+    if (out.len > (size_t)f->max)
+        value_bad(d, at, FAULT_TOO_LONG, "has %zu bytes as JSON, may have at most %lld", out.len,
+                  (long long)f->max);
+    else
+        *member = buf_string(&out);
+}
+
 static void take_map(struct decoder *d, const struct field *f, const struct location *at,
                      const json_t *object, struct objects *out)
 {
@@ -206,6 +257,10 @@ static void take_json(struct decoder *d, const struct field *f, const struct loc
         break;
     case KIND_SCALAR:
         fits = take_scalar(d, f, at, value, member);
+        break;
+    case KIND_JSON:
+        fits = true;
+        take_any(d, f, at, value, member);
         break;
     default:
         if ((fits = (text = json_text(d, value))))

@@ -33,6 +33,7 @@ enum field_kind {
     KIND_TIME,    /* const char *: RFC 3339, stored as UTC "2026-06-04T10:00:00.000000Z" */
     KIND_UUID,    /* const char *: lower case */
     KIND_NAME,    /* const char *: 1 to 64 ASCII letters, digits and _.-, starting with a letter or digit */
+    KIND_KEY,     /* const char *: 1 to max ASCII letters, digits and _ . : / - */
     KIND_CHOICE,  /* const char *: one of `choices` */
     KIND_TEXTS,   /* struct texts: min..max lines of 1..item_max characters, no duplicates */
     KIND_TAGS,    /* struct texts: the same, without commas and tabs, or of `choices`; in a query "a,b" */
@@ -43,6 +44,8 @@ enum field_kind {
     KIND_MAP,     /* struct objects: an object with arbitrary names, min..max of them; `sub` has two rows, the
                    * first for the name, the second for the value; body only */
     KIND_SCALAR,  /* const char *: a text (as KIND_LINE), a number or a boolean, stored as JSON; body only */
+    KIND_JSON,    /* const char *: any JSON value but null, of at most max bytes without white space, with the
+                   * digits of numbers as sent; body only */
     KIND_CURSOR,  /* struct cursor_values; `sub`, if given, has a row for each of its values */
 };
 

@@ -81,6 +81,7 @@ static void put_value(struct buf *out, const struct field *f, const void *member
     case KIND_NUMBER:
     case KIND_BOOL:
     case KIND_SCALAR:
+    case KIND_JSON:
         text = *(const char *const *)member;
         buf_text(out, text ? text : "null");
         break;

@@ -22,6 +22,7 @@ const char *const value_expected[] = {
     [KIND_TIME] = "a time as text",
     [KIND_UUID] = "a UUID as text",
     [KIND_NAME] = "a name as text",
+    [KIND_KEY] = "a key as text",
     [KIND_CHOICE] = "a text",
     [KIND_TEXTS] = "a list of texts",
     [KIND_TAGS] = "a list of texts",
@@ -31,6 +32,7 @@ const char *const value_expected[] = {
     [KIND_OBJECTS] = "a list of objects",
     [KIND_MAP] = "an object",
     [KIND_SCALAR] = "a text, a number or a boolean",
+    [KIND_JSON] = "a JSON value",
     [KIND_CURSOR] = "a cursor as text",
 };
 
@@ -212,6 +214,20 @@ static void take_name(struct decoder *d, const struct location *at, const char *
         value_bad(d, at, FAULT_INVALID_NAME,
                   "must be 1 to %d letters, digits, _ . or - of ASCII, and begin with a letter or a digit",
                   NAME_MAX_CHARS);
+    else
+        *out = text;
+}
+
+/* Clients remove the segments "." and ".." from a path before they send it. */
+static void take_key(struct decoder *d, const struct field *f, const struct location *at, const char *text,
+                     const char **out)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:/";
+    size_t len = strspn(text, letters);
+    if (text[len] || len < 1 || len > (size_t)f->max || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+        value_bad(d, at, FAULT_INVALID_NAME,
+                  "must be 1 to %lld letters, digits, _ . : / or - of ASCII, and neither . nor ..",
+                  (long long)f->max);
     else
         *out = text;
 }
@@ -449,6 +465,9 @@ void value_text(struct decoder *d, const struct field *f, const struct location 
         break;
     case KIND_NAME:
         take_name(d, at, text, member);
+        break;
+    case KIND_KEY:
+        take_key(d, f, at, text, member);
         break;
     case KIND_CHOICE:
         take_choice(d, f, at, text, member);

@@ -30,6 +30,7 @@ struct all_in {
     struct texts filter;
     struct cursor_values cursor;
     const char *computed;
+    const char *key, *json;
 };
 
 static const char *const choices[] = { "live", "paper", "sim", NULL };
@@ -82,6 +83,8 @@ static const struct field fields[] = {
     FIELD(FROM_QUERY, KIND_TAGS, struct all_in, filter, .max = 4, .item_max = 5),
     FIELD(FROM_QUERY, KIND_CURSOR, struct all_in, cursor, .sub = cursor_fields),
     FIELD(COMPUTED, KIND_TEXT, struct all_in, computed),
+    FIELD(FROM_BODY, KIND_KEY, struct all_in, key, .min = 1, .max = 12),
+    FIELD(FROM_BODY, KIND_JSON, struct all_in, json, .min = 1, .max = 20),
     END_FIELDS,
 };
 
@@ -252,6 +255,65 @@ START_TEST(a_truncated_body_is_never_valid)
         enum err e = decode_all(body, len, NULL, NULL);
         ck_assert_msg(e == ERR_INVALID_JSON || len == 0, "%zu: %s", len, problem_code(e));
     }
+    arena_release(&arena);
+}
+END_TEST
+
+/* ---- keys and JSON values ---- */
+
+START_TEST(a_key_has_letters_digits_and_a_few_signs)
+{
+    static const struct {
+        const char *key;
+        bool good;
+    } cases[] = {
+        { "a", true },
+        { "_:./-", true },
+        { "user.tz/42", true },
+        { "A:b-C_9", true },
+        { "", false },
+        { ".", false },
+        { "..", false },
+        { "...", true },
+        { "a b", false },
+        { "123456789012", true },
+        { "1234567890123", false },
+        { "a%2Fb", false },
+        { "\xc3\xa4", false },
+        { "a\\nb", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum err e = decode(arena_fmt(&arena, "{\"key\":\"%s\"}", cases[i].key));
+        ck_assert_msg((e == OK) == cases[i].good, "%s is %s", cases[i].key, problem_code(e));
+        if (cases[i].good)
+            ck_assert_str_eq(param("key"), cases[i].key);
+        else
+            ck_assert_str_eq(faults(), "key: invalid_name");
+    }
+    arena_release(&arena);
+}
+END_TEST
+
+START_TEST(a_json_value_keeps_its_digits_and_loses_its_white_space)
+{
+    static const char *const cases[][2] = {
+        { "1.10", "1.10" },
+        { "\"a \\u00e9\\n\"", "\"a \xc3\xa9\\n\"" },
+        { " { \"b\" : [ 1 , null ] } ", "{\"b\":[1,null]}" },
+        { "[]", "[]" },
+        { "{}", "{}" },
+        { "true", "true" },
+        { "[false,{\"\":-0}]", "[false,{\"\":-0}]" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(decode(arena_fmt(&arena, "{\"json\":%s}", cases[i][0])), OK);
+        ck_assert_str_eq(param("json"), cases[i][1]);
+    }
+    ck_assert_int_eq(decode("{\"json\":null}"), OK);
+    ck_assert_ptr_null(in.json);
+    ck_assert_int_eq(decode("{\"json\":[10000,10000, 100000]}"), OK);
+    ck_assert_int_eq(decode("{\"json\":[10000,10000,1000000]}"), ERR_INVALID_FIELDS);
+    ck_assert_str_eq(faults(), "json: too_long");
     arena_release(&arena);
 }
 END_TEST
@@ -716,11 +778,13 @@ START_TEST(rows_are_found_by_name)
 }
 END_TEST
 
-UNIT_MAIN("field", each_malformed_body_has_its_error, the_detail_names_the_position_and_what_was_expected,
-          a_nul_byte_is_rejected_at_any_position, the_depth_limit_is_exact_and_holds_for_any_depth,
-          a_truncated_body_is_never_valid, numbers_keep_every_digit, the_limits_of_a_number_are_exact,
-          integers_are_recognised_by_value, all_invalid_fields_of_a_body_are_reported_together,
-          every_kind_is_decoded, absent_fields_are_empty_or_have_their_fallback,
+UNIT_MAIN("field", a_key_has_letters_digits_and_a_few_signs,
+          a_json_value_keeps_its_digits_and_loses_its_white_space, each_malformed_body_has_its_error,
+          the_detail_names_the_position_and_what_was_expected, a_nul_byte_is_rejected_at_any_position,
+          the_depth_limit_is_exact_and_holds_for_any_depth, a_truncated_body_is_never_valid,
+          numbers_keep_every_digit, the_limits_of_a_number_are_exact, integers_are_recognised_by_value,
+          all_invalid_fields_of_a_body_are_reported_together, every_kind_is_decoded,
+          absent_fields_are_empty_or_have_their_fallback,
           the_members_of_a_body_that_are_null_are_listed_by_name,
           the_items_of_a_list_may_be_limited_to_choices, a_missing_body_is_rejected_if_a_field_is_required,
           hundreds_of_invalid_fields_are_counted_and_only_some_reported,
