@@ -4,7 +4,7 @@
 -- An entry as it was known at as_of. The row counts all reads; if there are reads after as_of, those before it are counted again.
 -- part: columns
 m.id, m.ticker, m.task_type, m.created_at, m.question, m.answer, m.probability, m.confidence, m.source, m.source_citations, m.regime_tag,
-m.ttl_seconds, m.expires_at,
+m.ttl_seconds, m.expires_at, m.observation_type,
 case when m.last_read_at > :as_of::timestamptz
     then (select count(*)::int from episodic_reads r where r.owner = :owner and r.episode_id = m.id and r.read_at <= :as_of::timestamptz)
     else m.read_count end as read_count,
@@ -22,14 +22,12 @@ with given as materialized (
     select *
     from json_to_recordset(:entries::json) as g (id uuid, ticker text, task_type text, created_at timestamptz, question text, answer text,
         probability numeric, confidence numeric, source text, source_citations text[], regime_tag jsonb, ttl_seconds bigint,
-        embedding_status text, embedding_model text, embedding_dim int, content_hash text, width int, vector text)
+        observation_type text, embedding_status text, embedding_model text, embedding_dim int, content_hash text, width int, vector text)
 ), m as (
     insert into episodic_memory (owner, id, ticker, task_type, created_at, question, answer, probability, confidence, source,
-        source_citations, regime_tag, ttl_seconds, expires_at, embedding_status, embedding_model, embedding_dim, content_hash)
+        source_citations, regime_tag, ttl_seconds, expires_at, observation_type, embedding_status, embedding_model, embedding_dim, content_hash)
     select :owner, id, ticker, task_type, created_at, question, answer, probability, confidence, source, source_citations, regime_tag,
-        ttl_seconds,
-        case when ttl_seconds is not null then least(created_at + ttl_seconds * interval '1 second', '9999-12-31T23:59:59.999999Z') end,
-        embedding_status, embedding_model, embedding_dim, content_hash
+        ttl_seconds, expiry_of(created_at, ttl_seconds), observation_type, embedding_status, embedding_model, embedding_dim, content_hash
     from given order by content_hash
     on conflict (owner, content_hash) do nothing
     returning *
@@ -112,6 +110,7 @@ limit :limit::int + 1
 select {columns}, m.created_at as _cursor_1, m.id as _cursor_2
 from episodic_memory m
 where m.owner = :owner and episode_is_visible(m.created_at, m.away, :as_of::timestamptz)
+  and not is_expired(m.expires_at, read_instant(:as_of::timestamptz, :now::timestamptz))
   {filter}
 
 -- name: episode_list_archived :slow :list

@@ -3,24 +3,28 @@
 
 -- part: columns
 id, version, kind, status, status_reason, at, text, symbol, action, evidence, tags, deployment_id, thesis_id,
-agent_name, model_call_id, known_from, created_at
+observation_type, expires_at, agent_name, model_call_id, known_from, created_at
 
 -- A memory about a thesis belongs to the symbol and the deployment of the thesis unless it names its own,
 -- which must be the same. Without a fault it is stored together with its event. The thesis must have been
--- open by the time of the memory, so that no past shows a thesis of its future.
+-- open by the time of the memory, so that no past shows a thesis of its future. The write policy must allow its
+-- observation type, if it names one.
 -- name: memory_create :write :one :together
 with given as (
     select :owner::text as owner, :new_id::uuid as new_id, :at::timestamptz as at, :now::timestamptz as now,
         :kind::text as kind, :text::text as text, :symbol::text as symbol, :action::text as action,
         coalesce(:evidence::text[], '{}') as evidence, coalesce(:tags::text[], '{}') as tags,
         :deployment_id::uuid as deployment_id, :thesis_id::uuid as thesis_id, :agent_name::text as agent_name,
-        :model_call_id::text as model_call_id
+        :model_call_id::text as model_call_id, :observation_type::text as observation_type,
+        :ttl_days::bigint as ttl_days, :default_types::jsonb as default_types
 ), entry as (
     select g.*, c.at as known_from, d.id as known_deployment, coalesce(g.symbol, t.symbol) as known_symbol,
         g.deployment_id is null or d.id is not null as _deployment_known,
         g.thesis_id is null or coalesce(t.known_from <= c.at, false) as _thesis_known,
         case when t.symbol <> g.symbol then t.symbol end as _thesis_symbol,
-        case when t.deployment_id <> d.id then t.deployment_id end as _thesis_deployment
+        case when t.deployment_id <> d.id then t.deployment_id end as _thesis_deployment,
+        p.listed as _listed, g.observation_type is null or p.allowed as _allowed,
+        expiry_of(c.at, coalesce(g.ttl_days * 86400, p.ttl_seconds)) as expires_at
     from given g
     left join lateral (
         select symbol, deployment_id, known_from
@@ -35,22 +39,24 @@ with given as (
         offset 0) d on true
     cross join lateral (
         select journal_now(g.at, d.mode, d.created_at, d.last_tick_at, g.now) as at) c
+    cross join lateral write_allowed(g.owner, g.observation_type, g.default_types) p
 ), created as (
     insert into memories (owner, id, version, known_from, kind, status, at, text_id, text, symbol, action,
-        evidence, tags, deployment_id, thesis_id, agent_name, model_call_id)
+        evidence, tags, deployment_id, thesis_id, observation_type, expires_at, agent_name, model_call_id)
     select owner, new_id, 1, known_from, kind, 'active', known_from, new_id, text, known_symbol, action,
-        evidence, tags, known_deployment, thesis_id, agent_name, model_call_id
+        evidence, tags, known_deployment, thesis_id, observation_type, expires_at, agent_name, model_call_id
     from entry
-    where _deployment_known and _thesis_known and _thesis_symbol is null and _thesis_deployment is null
+    where _allowed and _deployment_known and _thesis_known and _thesis_symbol is null and _thesis_deployment is null
     returning *
 ), event as (
     insert into memory_events (owner, journal_id, kind, at, symbol, subject_id, agent_name, model_call_id, data)
     select owner, coalesce(deployment_id, no_uuid()), 'memory.created', at, symbol, id, agent_name,
         model_call_id, jsonb_build_object('version', version, 'kind', kind, 'text', text, 'action', action,
-            'evidence', evidence, 'tags', tags, 'thesis_id', thesis_id)
+            'evidence', evidence, 'tags', tags, 'thesis_id', thesis_id, 'observation_type', observation_type,
+            'expires_at', expires_at)
     from created
 )
-select c.*, _deployment_known, _thesis_known, _thesis_symbol, _thesis_deployment
+select c.*, _deployment_known, _thesis_known, _thesis_symbol, _thesis_deployment, _listed, _allowed
 from entry e
 left join lateral (select {columns} from created where owner = e.owner and id = e.new_id) c on true
 
@@ -65,6 +71,7 @@ select {columns}, at as _cursor_1, id as _cursor_2
 from memories
 where owner = :owner and kind <> 'thesis'
   and known_from <= :as_of::timestamptz and known_until > :as_of::timestamptz
+  and not is_expired(expires_at, read_instant(:as_of::timestamptz, :now::timestamptz))
   and (at, id) < (
       coalesce(:cursor_1::timestamptz, 'infinity'),
       coalesce(:cursor_2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
@@ -121,9 +128,11 @@ with old as (
     returning *
 ), retracted as (
     insert into memories (owner, id, version, known_from, kind, status, status_reason, at, text_id, text,
-        symbol, action, evidence, tags, deployment_id, thesis_id, agent_name, model_call_id, embedding_status)
+        symbol, action, evidence, tags, deployment_id, thesis_id, observation_type, expires_at, agent_name,
+        model_call_id, embedding_status)
     select owner, id, version + 1, :at::timestamptz, kind, 'retracted', :reason, at, text_id, text, symbol,
-        action, evidence, tags, deployment_id, thesis_id, :agent_name, :model_call_id, 'none'
+        action, evidence, tags, deployment_id, thesis_id, observation_type, expires_at, :agent_name,
+        :model_call_id, 'none'
     from old
     returning *
 ), event as (

@@ -21,7 +21,7 @@ m.owner = :owner and m.known_from <= :as_of::timestamptz and m.known_until > :as
 
 -- What a search may find. A deployment finds its own memories and those of none.
 -- part: filter
-{current} and m.status <> 'retracted'
+{current} and m.status <> 'retracted' and not is_expired(m.expires_at, :as_of::timestamptz)
 and case when :status::text[] is null then m.status not in ('retired', 'superseded') else m.status = any (:status::text[]) end
 and (:kind::text[] is null or m.kind = any (:kind::text[]))
 and (:symbol::text is null or m.symbol = :symbol::text)

@@ -35,5 +35,9 @@ const struct route *const route_tables[] = {
     retrieval_routes,
     memory_state_routes,
     story_routes,
+    fact_routes,
+    fact_decay_routes,
+    fact_merge_routes,
+    write_policy_routes,
     NULL,
 };

@@ -35,5 +35,9 @@ extern const struct route memory_search_routes[];
 extern const struct route retrieval_routes[];
 extern const struct route memory_state_routes[];
 extern const struct route story_routes[];
+extern const struct route fact_routes[];
+extern const struct route fact_decay_routes[];
+extern const struct route fact_merge_routes[];
+extern const struct route write_policy_routes[];
 
 #endif

@@ -68,6 +68,13 @@ static const struct {
 };
 enum { REFLECTIONS = sizeof reflections / sizeof *reflections, REASONS_MAX = 8 };
 
+/* Clients choose the names, so their number is limited: further ones count as the last slot, "other". */
+enum { DENIED_TYPES = 32, DENIED_NAME = 65 };
+struct denied {
+    char type[DENIED_NAME];
+    counter n; /* 0: the slot is free. Set after the name, because other loops read both */
+};
+
 struct gauges {
     counter ready[LANES], in_flight[LANES], waiting, reconnects, lost, requests;
     counter embed_queued, embed_texts, embed_us, worker_jobs;
@@ -80,6 +87,7 @@ struct metrics {
     struct remote_metrics remotes[METRICS_REMOTES];
     counter tokens_in, tokens_out, circuit_open;
     counter reflections[REFLECTIONS][REASONS_MAX];
+    struct denied denied[DENIED_TYPES + 1];
     counter backfill[BACKFILLS];
     counter keys_rejected[METRICS_KEYS], key_lookups;
     struct route_metrics routes[]; /* one per route, and one for "no route" */
@@ -185,6 +193,16 @@ void metrics_reflection(struct metrics *m, const char *outcome, const char *reas
         for (int i = 0; strcmp(reflections[o].outcome, outcome) == 0 && reflections[o].reasons[i]; i++)
             if (strcmp(reflections[o].reasons[i], reason ? reason : "") == 0)
                 add(&m->reflections[o][i], 1);
+}
+
+void metrics_write_denied(struct metrics *m, const char *type)
+{
+    struct denied *slot = m->denied;
+    while (slot < m->denied + DENIED_TYPES && get(&slot->n) && strcmp(slot->type, type) != 0)
+        slot++;
+    if (!get(&slot->n))
+        snprintf(slot->type, sizeof slot->type, "%s", slot == m->denied + DENIED_TYPES ? "other" : type);
+    atomic_fetch_add_explicit(&slot->n, 1, memory_order_release);
 }
 
 void metrics_observe(struct metrics *m)
@@ -325,6 +343,40 @@ static void reflections_page(struct buf *out)
                                    (size_t)(o * REASONS_MAX + i) * sizeof(counter)));
 }
 
+/* The sum over all loops, and whether `slot` is the first one of its type. */
+static int64_t denied_sum(const struct denied *slot, bool *first)
+{
+    const struct denied *earliest = NULL;
+    int64_t total = 0;
+    for (const struct metrics *m = all; m; m = m->next)
+        for (int i = 0; i <= DENIED_TYPES; i++) {
+            const struct denied *d = &m->denied[i];
+            const int64_t n = atomic_load_explicit(&d->n, memory_order_acquire);
+            if (!n || strcmp(d->type, slot->type) != 0)
+                continue;
+            total += n;
+            earliest = earliest ? earliest : d;
+        }
+    *first = earliest == slot;
+    return total;
+}
+
+static void denied_page(struct buf *out)
+{
+    family(out, "daybook_write_denied_total", "counter",
+           "What the write policy did not store, by observation type.");
+    for (const struct metrics *m = all; m; m = m->next)
+        for (int i = 0; i <= DENIED_TYPES; i++) {
+            bool first = false;
+            if (!atomic_load_explicit(&m->denied[i].n, memory_order_acquire))
+                continue;
+            const long long total = (long long)denied_sum(&m->denied[i], &first);
+            if (first)
+                buf_fmt(out, "daybook_write_denied_total{observation_type=\"%s\"} %lld\n", m->denied[i].type,
+                        total);
+        }
+}
+
 /* Values without a route label. */
 static const struct {
     const char *name, *type, *label, *help;
@@ -387,6 +439,7 @@ void metrics_page(struct buf *out)
     latencies(out);
     remotes(out);
     reflections_page(out);
+    denied_page(out);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (values[i].help)
             family(out, values[i].name, values[i].type, values[i].help);

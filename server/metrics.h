@@ -52,6 +52,9 @@ void metrics_key_lookup(struct metrics *m);
 /* The outcome of a reflection and its reason; NULL: it ran. */
 void metrics_reflection(struct metrics *m, const char *outcome, const char *reason);
 
+/* Something was not stored because of its observation type: a name (KIND_NAME), so it needs no escape. */
+void metrics_write_denied(struct metrics *m, const char *type);
+
 /* Copies the counters of this loop's parts. Call it at most once per turn. */
 void metrics_observe(struct metrics *m);
 

@@ -66,7 +66,9 @@ static enum err create_tx(struct call *c, void *arg)
 static enum err episode_create(struct call *c)
 {
     struct episode e;
+    struct episode_rule rule = { 0 };
     TRY(episodic_check(c, c->in, &c->arena, &e));
+    TRY(episodic_allow(c, &c->arena, &rule, &e));
     TRY(episodic_prepare(c, &c->arena, &e, 1));
     return query_tx(c, create_tx, &e);
 }

@@ -42,10 +42,10 @@ void episodic_prior_json(struct buf *out, const struct rows *prior, const struct
 /* An entry in a request. */
 struct episode_in {
     const char *ticker, *task_type, *question, *answer, *probability, *confidence, *source, *created_at,
-        *embedding_model;
+        *embedding_model, *observation_type;
     struct texts source_citations, embedding;
-    struct objects regime_tag; /* of struct regime_in */
-    int64_t ttl_seconds;       /* FIELD_NO_INT: never expires */
+    struct objects regime_tag;     /* of struct regime_in */
+    int64_t ttl_seconds, ttl_days; /* FIELD_NO_INT: not given */
 };
 extern const struct field episode_fields[];
 
@@ -55,6 +55,7 @@ struct episode {
     const char *id, *hash, *model;
     const float *vector; /* of length 1; NULL: the entry is pending */
     size_t dim;
+    int64_t ttl_seconds;     /* 0: never expires */
     bool supplied;           /* the caller gave the vector */
     bool known;              /* it was stored before this request */
     const struct rows *rows; /* NULL until it is stored */
@@ -63,6 +64,18 @@ struct episode {
 
 /* Checks the fields that depend on each other, and fills `e`. Faults are in c->problem. */
 enum err episodic_check(struct call *c, const struct episode_in *in, struct arena *arena,
+                        struct episode *e) must_check;
+
+/* The rule of the write policy for the type of an entry, kept for the next entry of the same type. */
+struct episode_rule {
+    const char *observation_type; /* computed from the entry; NULL: none was asked for yet */
+    const char *default_types;
+    bool listed, allowed;
+    int64_t ttl_seconds; /* 0: no expiry */
+};
+/* Asks the write policy if the entry names an observation type, and takes the time to live of the type if it
+ * has none of its own. ERR_WRITE_DENIED: the policy does not store it. Waits. `arena` outlives `rule`. */
+enum err episodic_allow(struct call *c, struct arena *arena, struct episode_rule *rule,
                         struct episode *e) must_check;
 
 /* Both functions allocate rows and vectors in `arena`. */

@@ -25,6 +25,7 @@ struct batch {
     struct line lines[BATCH_MAX];
     struct episode episodes[BATCH_MAX];
     size_t line_count, count;
+    struct episode_rule rule;
     bool end; /* of the body */
 };
 
@@ -48,6 +49,17 @@ static enum err read_entry(struct call *c, const char *text, size_t len, struct 
     return episodic_check(c, in, arena, e);
 }
 
+/* The same, with an error that is not about the line in *failed. */
+static enum err read_allowed(struct call *c, const char *text, size_t len, struct batch *b, enum err *failed)
+{
+    struct episode *e = &b->episodes[b->count];
+    TRY(read_entry(c, text, len, b->arena, e));
+    const enum err err = episodic_allow(c, b->arena, &b->rule, e);
+    if (err != OK && err != ERR_WRITE_DENIED)
+        *failed = err;
+    return err;
+}
+
 /* Adds the entry that was just read, unless the batch has it already. */
 static void add_entry(struct batch *b, struct line *l)
 {
@@ -68,6 +80,7 @@ static enum err read_batch(struct call *c, struct batch *b)
         struct line *l = &b->lines[b->line_count];
         char *text;
         size_t len = 0;
+        enum err failed = OK;
         problem_begin(&c->problem, b->arena); /* a body may have millions of bad lines */
         l->bad = call_body_line(c, &text, &len, &l->number);
         if (l->bad == OK && !text) {
@@ -77,7 +90,9 @@ static enum err read_batch(struct call *c, struct batch *b)
         if (l->bad != OK && l->bad != ERR_LINE_TOO_LONG)
             return l->bad;
         if (l->bad == OK)
-            l->bad = read_entry(c, text, len, b->arena, &b->episodes[b->count]);
+            l->bad = read_allowed(c, text, len, b, &failed);
+        if (failed != OK)
+            return failed;
         if (l->bad == OK)
             add_entry(b, l);
         l->problem = c->problem;

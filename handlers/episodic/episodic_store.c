@@ -9,11 +9,12 @@
 #include "handlers/episodic/episodic.h"
 #include "handlers/kit/fields.h"
 #include "handlers/kit/find.h"
+#include "handlers/kit/policy.h"
 #include "server/backfill.h"
 #include "server/embedder.h"
 #include "server/id.h"
 
-enum { STORE_TRIES = 3 }; /* if others delete the same entries in between */
+enum { DAY_SECONDS = 86400, STORE_TRIES = 3 }; /* if others delete the same entries in between */
 
 /* clang-format off */
 #define E(kind, member, ...) FIELD(FROM_BODY, kind, struct episode_in, member, __VA_ARGS__)
@@ -29,6 +30,8 @@ const struct field episode_fields[] = {
     REGIME_FIELD(struct episode_in, regime_tag),
     E(KIND_TIME, created_at, .fallback = "now"),
     E(KIND_INT, ttl_seconds, .min = 1, .max = 315360000),
+    E(KIND_INT, ttl_days, .min = 1, .max = 3650),
+    E(KIND_NAME, observation_type),
     E(KIND_NUMBERS, embedding, .min = 1, .max = VECTOR_MAX),
     E(KIND_LINE, embedding_model, .min = 1, .max = 100),
     END_FIELDS,
@@ -44,8 +47,15 @@ static const struct field param_fields[] = {
     P(KIND_TEXT, entries), P(KIND_TIME, as_of), P(KIND_TEXTS, hashes),
     END_FIELDS,
 };
+static const struct field rule_fields[] = {
+    FIELD(COMPUTED, KIND_NAME, struct episode_rule, observation_type),
+    FIELD(COMPUTED, KIND_TEXT, struct episode_rule, default_types),
+    END_FIELDS,
+};
 /* clang-format on */
 
+COLUMNS(checked, listed, allowed, ttl_seconds);
+QUERY(policy_check, WRITE_POLICY_CHECK, rule_fields, READS(checked), .missing = "write policy");
 COLUMNS(stored, id, embedding_status, _hash, _pending);
 QUERY(episode_known, EPISODE_KNOWN, param_fields, READS(stored));
 QUERY(episode_store, EPISODE_STORE, param_fields, READS(stored));
@@ -80,10 +90,43 @@ static enum err check_vector(struct call *c, const struct episode_in *in, struct
 enum err episodic_check(struct call *c, const struct episode_in *in, struct arena *arena, struct episode *e)
 {
     *e = (struct episode){ .in = in, .id = id_new(arena), .hash = content_hash(arena, in) };
+    if (in->ttl_seconds > 0 && in->ttl_days > 0)
+        return problem_field(&c->problem, "ttl_days", FAULT_NOT_TOGETHER,
+                             "give either ttl_seconds or ttl_days");
+    if (in->ttl_seconds > 0)
+        e->ttl_seconds = in->ttl_seconds;
+    else if (in->ttl_days > 0)
+        e->ttl_seconds = in->ttl_days * DAY_SECONDS;
     if (in->embedding.count)
         return check_vector(c, in, arena, e);
     if (in->embedding_model)
         return problem_field(&c->problem, "embedding", FAULT_REQUIRED, "is required with an embedding_model");
+    return OK;
+}
+
+static enum err ask_policy(struct call *c, struct arena *arena, struct episode_rule *rule, const char *type)
+{
+    struct rows *r;
+    rule->default_types = policy_default_types(arena);
+    rule->observation_type = type;
+    TRY(query_one(c, &policy_check, rule, arena, &r));
+    rule->listed = row_bool(r, 0, &checked.listed);
+    rule->allowed = row_bool(r, 0, &checked.allowed);
+    rule->ttl_seconds = row_int(r, 0, &checked.ttl_seconds, 0);
+    return OK;
+}
+
+enum err episodic_allow(struct call *c, struct arena *arena, struct episode_rule *rule, struct episode *e)
+{
+    const char *type = e->in->observation_type;
+    if (!type)
+        return OK;
+    if (!rule->observation_type || strcmp(rule->observation_type, type) != 0)
+        TRY(ask_policy(c, arena, rule, type));
+    if (!rule->allowed)
+        return policy_denied(c, type, rule->listed);
+    if (!e->ttl_seconds)
+        e->ttl_seconds = rule->ttl_seconds;
     return OK;
 }
 
@@ -186,8 +229,9 @@ static void put_entry(struct buf *out, const struct episode *e)
     json_put_texts(out, "source_citations", in->source_citations.items, in->source_citations.count);
     buf_json_key(out, "regime_tag");
     episodic_regime_json(out, &in->regime_tag);
-    if (in->ttl_seconds != FIELD_NO_INT)
-        json_put_int(out, "ttl_seconds", in->ttl_seconds);
+    if (e->ttl_seconds)
+        json_put_int(out, "ttl_seconds", e->ttl_seconds);
+    json_put_text(out, "observation_type", in->observation_type);
     json_put_text(out, "embedding_status", e->supplied ? "supplied" : e->vector ? "embedded" : "pending");
     if (e->vector) {
         json_put_text(out, "embedding_model", e->model);

@@ -4,6 +4,7 @@
 #include "core/journal/journal_names.h"
 #include "handlers/journal/journal.h"
 #include "handlers/kit/export.h"
+#include "handlers/kit/policy.h"
 #include "handlers/kit/reply.h"
 #include "handlers/routes.h"
 #include "server/dispatch/query.h"
@@ -11,11 +12,11 @@
 /* The input of all routes of memories. */
 struct memory_in {
     const char *id, *at, *as_of, *since, *until;
-    const char *kind, *status, *text, *symbol, *action, *reason;
+    const char *kind, *status, *text, *symbol, *action, *reason, *observation_type, *default_types;
     const char *deployment_id, *thesis_id, *agent_name, *model_call_id, *format;
     struct texts evidence, tags, tags_all;
     struct cursor_values cursor;
-    int64_t limit;
+    int64_t limit, ttl_days;
 };
 
 #define DECISION "decision"
@@ -35,8 +36,11 @@ static const struct field create_fields[] = {
     JOURNAL_NOTES(struct memory_in),
     M(FROM_BODY, KIND_UUID, deployment_id),
     M(FROM_BODY, KIND_UUID, thesis_id),
+    M(FROM_BODY, KIND_NAME, observation_type),
+    M(FROM_BODY, KIND_INT, ttl_days, .min = 1, .max = 3650),
     JOURNAL_AT(struct memory_in),
     AUTHOR,
+    M(COMPUTED, KIND_TEXT, default_types),
     END_FIELDS,
 };
 static const struct field get_fields[] = { ID, AS_OF, END_FIELDS };
@@ -58,7 +62,7 @@ static const struct field retract_fields[] = {
 };
 /* clang-format on */
 
-COLUMNS(created, id, _deployment_known, _thesis_known, _thesis_symbol, _thesis_deployment);
+COLUMNS(created, id, _deployment_known, _thesis_known, _thesis_symbol, _thesis_deployment, _listed, _allowed);
 COLUMNS(current, kind, status, at, too_early);
 
 QUERY(memory_create, MEMORY_CREATE, create_fields, READS(created));
@@ -81,13 +85,14 @@ static enum err check_role(struct call *c, const char *kind)
 
 static enum err prepare_create(struct call *c)
 {
-    const struct memory_in *in = c->in;
+    struct memory_in *in = c->in;
     const bool decision = strcmp(in->kind, DECISION) == 0;
     TRY(check_role(c, in->kind));
     if (decision && !in->action)
         return problem_field(&c->problem, "action", FAULT_REQUIRED, "is required for a decision");
     if (!decision && in->action)
         return problem_field(&c->problem, "action", FAULT_NOT_TOGETHER, "a %s has no action", in->kind);
+    in->default_types = policy_default_types(&c->arena);
     return OK;
 }
 
@@ -102,6 +107,8 @@ static enum err render_created(struct call *c, const struct rows *r)
         .symbol = rows_text(r, 0, &created._thesis_symbol),
         .deployment_id = rows_text(r, 0, &created._thesis_deployment),
     };
+    if (!row_bool(r, 0, &created._allowed))
+        return policy_denied(c, in->observation_type, row_bool(r, 0, &created._listed));
     if (!row_bool(r, 0, &created._deployment_known))
         return journal_no_deployment(c, in->deployment_id);
     TRY(journal_check_reference(c, &thesis));

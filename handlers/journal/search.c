@@ -10,6 +10,7 @@
 #include "handlers/journal/journal.h"
 #include "handlers/kit/find.h"
 #include "handlers/kit/reply.h"
+#include "handlers/journal/related.h"
 #include "handlers/routes.h"
 
 /* A query, with what it may find. `as_of` is set before the search runs. */
@@ -208,10 +209,9 @@ static void put_response(struct buf *out, const struct memory_search *s, const s
     buf_char(out, '}');
 }
 
-/* The response is made in the transaction, which stores it with the record for retries. */
-static enum err record_tx(struct call *c, void *arg)
+/* Records the retrieval and adds the response. */
+static enum err record(struct call *c, struct buf *out, const struct memory_search *s)
 {
-    const struct memory_search *s = arg;
     struct buf text = { .arena = &c->arena };
     const struct render_result rendered = render_hits(&text, s);
     const struct record_in values = {
@@ -229,9 +229,49 @@ static enum err record_tx(struct call *c, void *arg)
     };
     struct rows *r;
     TRY(query_one(c, &retrieval_record, &values, NULL, &r));
-    put_response(call_reply_json(c, 200), s, &text, &rendered, rows_text(r, 0, &recorded.id));
+    put_response(out, s, &text, &rendered, rows_text(r, 0, &recorded.id));
     return OK;
 }
+
+/* The response is made in the transaction, which stores it with the record for retries. */
+static enum err record_tx(struct call *c, void *arg)
+{
+    struct buf out = { .arena = &c->arena };
+    TRY(record(c, &out, arg));
+    buf_add(call_reply_json(c, 200), out.data, out.len);
+    return OK;
+}
+
+/* ---- for other resources ---- */
+
+enum err related_find(struct call *c, const struct related_in *in, struct memory_search **search)
+{
+    struct memory_search *s = arena_zero(&c->arena, sizeof *s);
+    s->text = in->text;
+    s->as_of = in->as_of;
+    s->deployment_id = in->deployment_id;
+    s->k = in->k;
+    s->max_tokens = in->max_tokens;
+    s->find.filtered = is_filtered(s);
+    TRY(set_instant(c, s));
+    TRY(make_query(c, s));
+    TRY(find_run(c, &store, s, &s->find));
+    *search = s;
+    return OK;
+}
+
+enum err related_put(struct call *c, struct buf *out, const struct memory_search *s)
+{
+    return record(c, out, s);
+}
+
+void related_end(struct call *c, const struct memory_search *s)
+{
+    journal_stored(c, false);
+    reply_lacks(c, s->find.pending);
+}
+
+/* ---- the route ---- */
 
 static enum err memory_search(struct call *c)
 {
@@ -242,8 +282,7 @@ static enum err memory_search(struct call *c)
     TRY(make_query(c, s));
     TRY(find_run(c, &store, s, &s->find));
     TRY(query_tx(c, record_tx, s));
-    journal_stored(c, false);
-    reply_lacks(c, s->find.pending);
+    related_end(c, s);
     return OK;
 }
 

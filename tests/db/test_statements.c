@@ -74,6 +74,36 @@ static const struct given {
     const char *theirs, *own;
     const char *only; /* the start of the names of the statements that it is for; NULL: all */
 } given[] = {
+    { "key", 0, "fact-1", "fact-1", "fact_" },
+    { "scope", 0, "global", "global", "fact_" },
+    { "scope", 0, "global", "global", "facts_of_keys" },
+    { "scope", 0, NULL, "desk", "facts_" },
+    { "cursor_1", TEXT, NULL, "desk", "fact_" },
+    { "prefix", 0, NULL, "fact" },
+    { "source", 0, "tool_verified", "user_stated", "fact_change" },
+    { "source", 0, "agent_inferred", "agent_inferred", "fact_" },
+    { "confidence", 0, "0.9", "0.7", "fact_" },
+    { "value", 0, "[1]", "{\"a\":0.10}" },
+    { "change", 0, "put", "correct", "fact_write" },
+    { "change", 0, "verify", "delete", "fact_change" },
+    { "changes", 0,
+      "[{\"scope\":\"global\",\"key\":\"fact-1\",\"version\":2,\"confidence\":0.2,\"decayed_at\":\"2026-02-"
+      "01\","
+      "\"archived\":true}]",
+      "[{\"scope\":\"global\",\"key\":\"fact-1\",\"version\":2,\"confidence\":0.5,\"decayed_at\":\"2026-02-"
+      "01\","
+      "\"archived\":false}]" },
+    { "needs_verification", 0, NULL, "true" },
+    { "stale", 0, NULL, "true" },
+    { "archived", 0, "false", "true" },
+    { "keys", 0, "{fact-1,macro}", "{macro}" },
+    { "observation_type", 0, "tool_result_verified", NULL, "fact_list" },
+    { "observation_type", 0, "tool_result_verified", NULL, "fact_export" },
+    { "observation_type", 0, "tool_result_verified", "tool_result_verified" },
+    { "default_types", 0, "{}", "{}" },
+    { "ttl_seconds", 0, "100", NULL },
+    { "ttl_days", 0, "10", NULL },
+    { "types", 0, "[{\"observation_type\":\"a\",\"store\":true,\"ttl_seconds\":null}]", "[]" },
     { "id", 0, "@5", "@5", "thesis_" },
     { "text", 0, "a text", "a text", "memory_create" },
     { "text", 0, "a text", "a text", "thesis_open" },

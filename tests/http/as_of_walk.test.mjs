@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { openapi, operations } from '../lib/contract.mjs';
 import { openThesis, order, remember } from '../lib/journal.mjs';
 import { addRows } from '../lib/exports.mjs';
+import { correctFact, decayFacts, factPath, putFact, verifyFact } from '../lib/facts.mjs';
 import { deploy, position, postTick, putVersion } from '../lib/ledger.mjs';
 import { create, day, OUTCOME } from '../lib/lessons.mjs';
 import { until } from '../lib/processes.mjs';
@@ -41,6 +42,7 @@ const TIMELESS = {
   'POST /v1/regime': 'computes from its body only',
   'GET /v1/embeddings': 'describes the service as it is now',
   'GET /v1/memory_events/verify': 'checks the stored rows as they are now, in the order in which they were written',
+  'POST /v1/write_policy/check': 'answers what the policy of now would do, by which every write is judged, whatever its time',
   'POST /v1/embeddings/rebuild': 'writes vectors, which can be rebuilt from the entries at any time',
 };
 
@@ -58,6 +60,12 @@ const ASKS = {
   'GET /v1/lessons/block': () => ['', '?tags=all', '?max_tokens=60', '?status=validated'],
   'GET /v1/lessons/export': () => ['?format=md', '?format=jsonl', '?format=csv', '?format=parquet'],
   'GET /v1/lessons/curation': () => ['', '?stale_days=1'],
+  'GET /v1/facts': () => ['', '?scope=desk', '?prefix=rates', '?archived=true', '?stale=true', '?needs_verification=true', '?source=agent_inferred', '?limit=2'],
+  'GET /v1/facts/export': () => ['?format=ndjson', '?format=parquet'],
+  'GET /v1/facts/{key}': () => w.facts.map((key) => ({ key })),
+  'GET /v1/facts/{key}/history': () => w.facts.map((key) => ({ key })),
+  'POST /v1/facts/merge': () => ['global', 'desk'].map((scope) => ({ body: { scope, corrections: [{ key: 'rates.view', value: 'corrected' }], at: day(3) } })),
+  'GET /v1/write_policy': () => [''],
   'GET /v1/deployments/{id}/risk_state': () => w.deployments.map((id) => ({ id })),
   'GET /v1/deployments/{id}/context': () => w.deployments.flatMap((id) => ['', '?k=1', '?max_tokens=80', '?recall=a%20long%20position', '?journal=true'].map((query) => ({ id, query }))),
   'POST /v1/deployments/{id}/recall': () =>
@@ -281,6 +289,39 @@ async function makeJournal() {
   }
 }
 
+/** Facts that were corrected, confirmed, decayed, deleted and restored in the past, one that expires, and memories about them. */
+async function makeFacts() {
+  w.facts = ['rates.view', 'confirmed', 'fading', 'deleted', 'expiring', 'archived', 'global.only'];
+  for (const scope of ['global', 'desk']) {
+    const put = (key, changes) => putFact(s.api, key, { value: key, source: 'agent_inferred', at: day(3), ...changes }, { scope });
+    for (const key of w.facts.slice(0, 6)) await put(key);
+    await put('expiring', { value: 'short', ttl_seconds: 7 * 86400, at: day(4) });
+    await put('archived', { confidence: 0.35, at: day(4) });
+    await correctFact(s.api, 'rates.view', { value: 'cutting', at: day(8) }, { scope });
+    await verifyFact(s.api, 'confirmed', { at: day(9) }, { scope });
+    await decayFacts(s.api, { scope, dry_run: false, at: day(7) });
+    await s.api('DELETE', factPath('deleted', '', { scope, at: day(12) }), { status: 204 });
+    await s.api.post(factPath('archived', '/restore', { scope }), { at: day(14) }, { status: 200 });
+  }
+  await putFact(s.api, 'global.only', { at: day(5) });
+  await remember(s.api, { text: 'We think that they will hike', tags: ['rates.view'], ttl_days: 9, at: day(6) });
+  await s.api('PUT', '/v1/write_policy', { body: { types: [RULE('user_stated_preference'), RULE('extra')], at: day(6) }, status: 200 });
+}
+const RULE = (observation_type) => ({ observation_type, store: true, ttl_seconds: null });
+
+async function addFutureFacts() {
+  for (const scope of ['global', 'desk']) {
+    await putFact(s.api, 'rates.view', { value: 'hiking', at: day(30) }, { scope });
+    await verifyFact(s.api, 'archived', { at: day(30) }, { scope });
+    await putFact(s.api, 'deleted', { at: day(30) }, { scope });
+    await decayFacts(s.api, { scope, dry_run: false, at: day(31) });
+    await s.api('DELETE', factPath('confirmed', '', { scope, at: day(31) }), { status: 204 });
+    await putFact(s.api, 'new', { at: day(31) }, { scope });
+  }
+  await remember(s.api, { text: 'They held', tags: ['rates.view'], at: day(30) });
+  await s.api('PUT', '/v1/write_policy', { body: { types: [RULE('user_stated_preference')], at: day(32) }, status: 200 });
+}
+
 async function addFutureJournal() {
   for (const [i, deployment_id] of w.deployments.entries()) {
     const of = { deployment_id, symbol: 'BTC' };
@@ -364,6 +405,7 @@ test('newer rows of every kind change no response about the past', async () => {
   await makeReflections(day(16));
   await makeJournal();
   await makeEntries();
+  await makeFacts();
   await addJournal(day(10));
   await allEmbedded();
   const past = await askAll(true);
@@ -372,6 +414,7 @@ test('newer rows of every kind change no response about the past', async () => {
   await addFutureJournal();
   await makeReflections(day(35));
   await addFutureEntries();
+  await addFutureFacts();
   await addFutureSearches();
   await addJournal(day(44));
   await allEmbedded();

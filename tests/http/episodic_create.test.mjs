@@ -28,7 +28,7 @@ test('a new entry is returned as it was written', async () => {
   assert.equal(duplicate, false);
   assert.equal(answer.headers.location, `/v1/episodic/${id}`);
   const { embedding_model, embedding_dim, ...others } = rest;
-  assert.deepEqual(others, { ...body, expires_at: day(11), read_count: 0, last_read_at: null, embedding_status: 'embedded', evicted_at: null });
+  assert.deepEqual(others, { ...body, expires_at: day(11), observation_type: null, read_count: 0, last_read_at: null, embedding_status: 'embedded', evicted_at: null });
   assert.deepEqual((await s.api.get(answer.headers.location, { status: 200 })).json, { id, ...rest });
   const [{ model, dim, length }] = await storedVectors(id);
   assert.deepEqual([model, dim, length], [embedding_model, embedding_dim, 1]);

@@ -90,9 +90,11 @@ test('as_of shows no later entry, read, eviction or restore', async () => {
   assert.deepEqual([shown.read_count, shown.last_read_at], [1, day(102)], 'in lists too');
 });
 
-test('expired entries can still be listed and read', async () => {
+test('expired entries are no longer listed, and can still be read by id', async () => {
   const made = await createEpisode(s.api, { ticker: 'TTL', created_at: day(1), ttl_seconds: 60 });
-  assert.deepEqual(ids(await list('ticker=TTL')), [made.id]);
+  assert.deepEqual(ids(await list('ticker=TTL')), []);
+  assert.deepEqual(ids(await list(`ticker=TTL&as_of=${day(1, '00:00:59')}`)), [made.id]);
+  assert.deepEqual(ids(await list(`ticker=TTL&as_of=${day(1, '00:01:00')}`)), []);
   assert.equal((await s.api.get(`/v1/episodic/${made.id}`, { status: 200 })).json.expires_at, day(1, '00:01:00'));
 });
 

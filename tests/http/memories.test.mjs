@@ -41,12 +41,12 @@ test('a memory is stored with every member, and its event has the full content',
   const thesis = await openThesis(s.api, { symbol: 'BTC', deployment_id, at: day(2) });
   const { json, headers } = await s.api.post('/v1/memories', { ...FULL, deployment_id, thesis_id: thesis.id, at: day(3) }, { status: 201 });
   const { id, created_at, ...rest } = json;
-  assert.deepEqual(rest, { ...FULL, version: 1, status: 'active', status_reason: null, at: day(3), deployment_id, thesis_id: thesis.id, known_from: day(3) });
+  assert.deepEqual(rest, { ...FULL, version: 1, status: 'active', status_reason: null, at: day(3), deployment_id, thesis_id: thesis.id, observation_type: null, expires_at: null, known_from: day(3) });
   assert.equal(headers.location, `/v1/memories/${id}`);
   assert.deepEqual(await read(id), json);
   const [event] = await eventsOf(s.query, id);
   const { symbol, agent_name, model_call_id, ...content } = FULL;
-  assert.deepEqual(event.data, { ...content, version: 1, thesis_id: thesis.id });
+  assert.deepEqual(event.data, { ...content, version: 1, thesis_id: thesis.id, observation_type: null, expires_at: null });
   assert.deepEqual([event.kind, event.symbol, event.agent_name, event.model_call_id], ['memory.created', symbol, agent_name, model_call_id]);
 });
 

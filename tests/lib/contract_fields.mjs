@@ -2,6 +2,7 @@
 import { openapi, operations } from './contract.mjs';
 
 const NAME = openapi.components.schemas.Name.pattern;
+const KEY = openapi.components.schemas.FactKey.pattern;
 
 /** The object without members that have no effect. */
 const tidy = (facts) => Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined && value !== ''));
@@ -27,6 +28,7 @@ const EXPECTED = {
   time: () => ({ type: 'string', format: 'date-time' }), // its default is the current time, which no schema can state
   uuid: () => ({ type: 'string', format: 'uuid' }),
   name: () => ({ type: 'string', pattern: NAME }),
+  key: (f) => ({ type: 'string', maxLength: f.max, pattern: KEY, default: f.fallback }),
   choice: (f) => ({ type: 'string', enum: f.choices, default: f.fallback }),
   texts: (f) => ({ type: 'array', ...counts(f), uniqueItems: true, ...item(lineOf(f.item_max)), default: listOf(f.fallback) }),
   tags: (f) => ({ type: 'array', ...counts(f), uniqueItems: true, ...item(f.choices ? { type: 'string', enum: f.choices } : lineOf(f.item_max)), default: listOf(f.fallback) }),
@@ -36,6 +38,7 @@ const EXPECTED = {
   objects: (f) => ({ type: 'array', ...counts(f), ...item({ type: 'object' }) }),
   map: (f) => ({ type: 'object', minProperties: above0(f.min), maxProperties: f.max }),
   scalar: (f) => ({ type: 'boolean,number,string', ...lengths(f) }),
+  json: () => ({ type: 'array,boolean,number,object,string' }), // its limit counts bytes, which no schema can state
   cursor: () => ({ type: 'string', minLength: 1, maxLength: 512 }), // every cursor of the service is shorter
 };
 

@@ -43,7 +43,7 @@ export const RESOURCES = {
     filter: (d) => `ticker=${d.id}`,
     rows: (d) => ['episodic_memory', {
       id: ID, ticker: `'${d.id}'`, task_type: `'tone'`, created_at: AT, question: TEXT, answer: TEXT, probability: MAYBE('0.12345678901234567890'), confidence: '0.7', source: `'external'`,
-      source_citations: TAGS, regime_tag: `jsonb_build_object('rates', ${TEXT})`, ttl_seconds: MAYBE('86400'), expires_at: MAYBE(`${AT} + interval '1 day'`), embedding_status: `'embedded'`,
+      source_citations: TAGS, regime_tag: `jsonb_build_object('rates', ${TEXT})`, ttl_seconds: MAYBE('86400'), expires_at: MAYBE(`${AT} + interval '1000 years'`), embedding_status: `'embedded'`,
       embedding_model: `'none'`, embedding_dim: '3', content_hash: `'${d.id}' || n`,
     }],
   },
@@ -74,6 +74,13 @@ export const RESOURCES = {
     filter: (d) => `deployment_id=${d.id}`,
     rows: (d) => ['memory_retrievals', {
       id: ID, kind: `'memories'`, at: AT, query: DATA, filters: `'{}'`, candidates: `'[]'`, selection: `array[${ID}, ${ID}]`, deployment_id: `'${d.id}'`, symbol: MAYBE(`'S'`), rendered: TEXT, tokens: MAYBE('n'),
+    }],
+  },
+  facts: {
+    filter: (d) => `scope=${d.id}`,
+    rows: (d) => ['facts', {
+      scope: `'${d.id}'`, key: `'k' || n`, version: 1, known_from: AT, status: `'active'`, change: `'put'`, value: `${DATA}::json`, observation_type: `'user_stated_preference'`,
+      source: `'recalled'`, confidence: '0.12345678901234567890', written_at: AT, verified_at: MAYBE(AT), verified_source: MAYBE(`'user_stated'`), decayed_at: AT,
     }],
   },
   memory_events: {
