@@ -127,7 +127,7 @@ alter table memories add column expires_at timestamptz;
 comment on column memories.observation_type is 'Kind of observation, by which the write policy decided; null: none was named';
 comment on column memories.expires_at is 'Time from which no list, search or state has it; null: never';
 
-alter table episodic_memory add column observation_type text collate "C" check (char_length(observation_type) between 1 and 64);
+alter table episodic_memory add column observation_type text collate "C" check (observation_type ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$');
 comment on column episodic_memory.observation_type is 'Kind of observation, by which the write policy decided; null: none was named';
 
 create or replace view memory_items as

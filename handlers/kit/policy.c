@@ -2,7 +2,6 @@
 #include "handlers/kit/policy.h"
 
 #include "core/facts/write_policy.h"
-#include "server/loop.h"
 #include "server/metrics.h"
 
 const char *policy_default_types(struct arena *arena)
