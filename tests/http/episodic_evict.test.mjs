@@ -113,7 +113,7 @@ test('an eviction can be limited to a ticker and a task', async () => {
 
 test('entries restored by ID or by eviction are as before; a second restore skips them', async () => {
   const made = [];
-  for (let i = 0; i < 4; i++) made.push(await createEpisode(s.api, { ticker: 'BACK', created_at: day(1 + i), ttl_seconds: 3600 }));
+  for (let i = 0; i < 4; i++) made.push(await createEpisode(s.api, { ticker: 'BACK', created_at: day(1 + i), ttl_seconds: 300_000_000 }));
   const all = made.map((e) => e.id).sort();
   const { eviction_id } = await evict(s.api, { ticker: 'BACK', dry_run: false, at: day(300), policies: ['time'] });
   assert.deepEqual(await visible('ticker=BACK'), []);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { factPath, newFact, putFact, readFact } from '../lib/facts.mjs';
 import { createEpisode, newEpisode, postEpisodes } from '../lib/episodes.mjs';
-import { newMemory, remember, searchMemories } from '../lib/journal.mjs';
+import { holding, newMemory, remember, searchMemories } from '../lib/journal.mjs';
 import { day, faults } from '../lib/lessons.mjs';
 import { createKey } from '../lib/service.mjs';
 import { suite } from '../lib/suite.mjs';
@@ -110,6 +110,14 @@ test('an expired memory is not listed, searched or part of the state, at the ins
   assert.equal((await s.api.get(`/v1/memories/${note.id}/history`, { status: 200 })).json.items.length, 1);
   const retracted = (await s.api.post(`/v1/memories/${note.id}/retract`, { reason: 'x', at: day(2) }, { status: 200 })).json;
   assert.equal(retracted.expires_at, day(4));
+});
+
+test('an expired decision is no longer the rationale of a position', async () => {
+  const deployment_id = await holding(s.api, 'BTC');
+  await remember(s.api, { kind: 'decision', action: 'add', text: 'Added on the retest', symbol: 'BTC', deployment_id, ttl_days: 3, at: day(3) });
+  const state = async (as_of) => (await s.api.get(`/v1/memory_state?deployment_id=${deployment_id}&as_of=${as_of}`, { status: 200 })).text;
+  assert.ok((await state(day(5))).includes('Added on the retest'));
+  assert.ok(!(await state(day(6))).includes('Added on the retest'));
 });
 
 test('an entry takes its time to live in days, in seconds or from its type', async () => {
