@@ -23,12 +23,12 @@ cross join {seen}
 where f.status = 'active' and not is_expired(f.expires_at, seen.instant)
 
 -- name: fact_history :read :list
-select {columns}, f.version as _cursor_1
+select {columns}, f.known_from as _cursor_1, f.version as _cursor_2
 from facts f
 cross join {seen}
 where f.owner = :owner and f.scope = :scope and f.key = :key and f.known_from <= :as_of::timestamptz
-  and f.version > coalesce(:cursor_1::int, 0)
-order by f.version
+  and (f.known_from, f.version) > (coalesce(:cursor_1::timestamptz, '-infinity'), coalesce(:cursor_2::int, 0))
+order by f.known_from, f.version
 limit :limit::int + 1
 
 -- Goes from key to key in the index, whatever number of versions each has, and in their order, which the limit relies on.
@@ -37,11 +37,11 @@ with recursive keys (scope, key) as (
     (select f.scope, f.key
      from facts f
      where f.owner = :owner
-       and (f.scope, f.key, f.version) > (
+       and (f.scope, f.key) >= (
            coalesce(:cursor_1::text, :scope::text, ''),
-           coalesce(:cursor_2::text, case when :scope::text is not null then :prefix::text end, ''),
-           case when :cursor_1::text is null then 0 else 2147483647 end)
-     order by f.scope, f.key, f.version
+           coalesce(:cursor_2::text, case when :scope::text is not null then :prefix::text end, ''))
+       and (:cursor_1::text is null or (f.scope, f.key) <> (:cursor_1::text, :cursor_2::text))
+     order by f.scope, f.key, f.known_from desc, f.version desc
      limit 1)
     union all
     select n.scope, n.key
@@ -49,8 +49,8 @@ with recursive keys (scope, key) as (
     cross join lateral (
         select f.scope, f.key
         from facts f
-        where f.owner = :owner and (f.scope, f.key, f.version) > (k.scope, k.key, 2147483647)
-        order by f.scope, f.key, f.version
+        where f.owner = :owner and (f.scope, f.key) > (k.scope, k.key)
+        order by f.scope, f.key, f.known_from desc, f.version desc
         limit 1
     ) n
     where :scope::text is null or k.scope = :scope::text and starts_with(k.key, coalesce(:prefix::text, ''))
@@ -91,7 +91,7 @@ order by f.scope, f.key
 -- part: current
 select * from facts
 where owner = :owner and scope = :scope and key = :key
-order by version desc
+order by known_from desc, version desc
 limit 1
 
 -- Stores a value, unless the policy, its time or a newer version forbids it. The version number and the update of the current version make
@@ -123,10 +123,9 @@ with current as materialized (
         select coalesce(:ttl_seconds::bigint, case when l.live and :change::text = 'correct' then c.ttl_seconds end, p.ttl_seconds)
             as ttl_seconds) e
 ), replaced as (
-    update facts f set known_until = n.at
-    from next n
-    where f.owner = :owner and f.scope = :scope and f.key = :key and f.version = n.old_version and f.known_until = 'infinity'
-      and n.allowed and not n.too_early and not n.same
+    update facts f set known_until = (select n.at from next n)
+    where f.owner = :owner and f.scope = :scope and f.key = :key and f.known_until = 'infinity'
+      and f.version = (select n.old_version from next n where n.allowed and not n.too_early and not n.same)
     returning f.version
 ), written as (
     insert into facts ({members})
@@ -155,10 +154,9 @@ with current as materialized (
     cross join lateral (
         select case when c.status = 'active' and is_expired(c.expires_at, a.at) then 'expired' else c.status end as state) s
 ), replaced as (
-    update facts f set known_until = n.at
-    from next n
-    where f.owner = :owner and f.scope = :scope and f.key = :key and f.version = n.version and f.known_until = 'infinity'
-      and n.fits and not n.too_early
+    update facts f set known_until = (select n.at from next n)
+    where f.owner = :owner and f.scope = :scope and f.key = :key and f.known_until = 'infinity'
+      and f.version = (select n.version from next n where n.fits and not n.too_early)
     returning f.version
 ), changed as (
     insert into facts ({members})

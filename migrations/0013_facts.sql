@@ -23,14 +23,14 @@ comment on column write_policies.types is 'Observation types by name, each with 
 comment on column write_policies.created_at is 'Time of the row on the server''s clock';
 select protect_owned('write_policies');
 
--- The policy in force is the last one, whatever time a write is dated: a backtest writes by the rules of today.
+-- Looked up once per call (`offset 0`). The policy in force is the last one, whatever time a write is dated: a backtest writes by the rules of today.
 create function write_allowed(for_owner text, observation_type text, default_types jsonb)
     returns table (listed boolean, allowed boolean, ttl_seconds bigint)
     language sql stable
 begin atomic
     select t.type is not null, coalesce((t.type ->> 'store')::boolean, false), (t.type ->> 'ttl_seconds')::bigint
     from (select coalesce((select w.types from write_policies w where w.owner = for_owner order by w.version desc limit 1), default_types)
-            -> write_allowed.observation_type as type) t;
+            -> write_allowed.observation_type as type offset 0) t;
 end;
 comment on function write_allowed(text, text, jsonb) is
     'The rule of the owner''s write policy for an observation type. A type that is not listed is not allowed. Always one row';
@@ -56,7 +56,8 @@ comment on function is_expired(timestamptz, timestamptz) is 'True if something w
 -- ---- facts ----
 
 -- A row is one version, and no time of a key is without one: a fact that was deleted or archived has a version that says so. The last
--- version that is known from an instant on is therefore the one of that instant. No index contains known_until, so that replacing a version
+-- version that is known from an instant on is therefore the one of that instant: one entry of the index facts_known. The primary key starts
+-- with the version, so that no plan prefers it and reads all versions of a key. No index contains known_until, so that replacing a version
 -- changes no index.
 create table facts (
     owner            text        collate "C" not null,
@@ -79,7 +80,7 @@ create table facts (
     ttl_seconds      bigint      check (ttl_seconds > 0),
     expires_at       timestamptz,
     created_at       timestamptz not null default now(),
-    primary key (owner, scope, key, version),
+    primary key (owner, version, scope, key),
     check (known_from <= known_until),
     check ((verified_at is null) = (verified_source is null)),
     check ((ttl_seconds is null) = (expires_at is null))

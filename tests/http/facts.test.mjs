@@ -236,6 +236,7 @@ test('a deleted fact is not found from then on, and its history is', async () =>
   assert.deepEqual([await readFact(s.api, 'deleted'), await readFact(s.api, 'deleted', { as_of: day(4) })], [undefined, undefined]);
   assert.equal((await readFact(s.api, 'deleted', { as_of: seconds(day(4), -1) })).value, 1);
   assert.deepEqual((await historyOf(s.api, 'deleted')).map((f) => [f.change, f.status]), [['put', 'active'], ['delete', 'deleted']]);
+  assert.deepEqual((await everyItem(s.api, factPath('deleted', '/history', { limit: 1 }))).map((f) => f.version), [1, 2]);
   assert.equal((await historyOf(s.api, 'deleted', { as_of: day(3) })).length, 1);
   await remove('deleted', {}, { status: 404 });
   await s.api.post(factPath('deleted', '/restore'), {}, { status: 404 });
