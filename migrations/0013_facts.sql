@@ -131,15 +131,18 @@ comment on column memories.expires_at is 'Time from which no list, search or sta
 alter table episodic_memory add column observation_type text collate "C" check (observation_type ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$');
 comment on column episodic_memory.observation_type is 'Kind of observation, by which the write policy decided; null: none was named';
 
+create or replace view lesson_items as
+    select owner, id, version, known_from, known_until, id as text_id, 'lesson' collate "C" as kind, status collate "C" as status, at,
+        takeaway as text, null::text collate "C" as symbol, null::text collate "C" as action, tags, evidence, null::uuid as deployment_id,
+        words, case when version = 1 then embedding_status else 'none' end collate "C" as embedding_status,
+        null::timestamptz as expires_at
+    from lessons;
 create or replace view memory_items as
     select owner, id, version, known_from, known_until, text_id, kind, status, at, text, symbol, action, tags, evidence, deployment_id,
         words, embedding_status, expires_at
     from memories
     union all
-    select owner, id, version, known_from, known_until, id, 'lesson' collate "C", status collate "C", at, takeaway, null::text collate "C",
-        null::text collate "C", tags, evidence, null::uuid, words,
-        case when version = 1 then embedding_status else 'none' end collate "C", null::timestamptz
-    from lessons;
+    select * from lesson_items;
 
 -- The same function as before, without decisions that have expired.
 create or replace function journal_state(for_owner text, for_deployment uuid, known_at timestamptz, held json)
@@ -149,12 +152,12 @@ begin atomic
     select
         (select json_agg(json_build_object('trade_id', o.trade ->> 'trade_id', 'symbol', o.trade ->> 'symbol', 'side', o.trade ->> 'side',
                 'entry_tick_at', o.trade ->> 'entry_tick_at', 'entry_reason', left(o.trade ->> 'entry_reason', 1200),
-                'theses', t.theses, 'decision', d.decision) order by o.place)
+                'theses', t.theses, 'closed', c.closed, 'decision', d.decision) order by o.place)
          from json_array_elements(held) with ordinality as o (trade, place)
          left join lateral (
              select json_agg(json_build_object('id', q.id, 'symbol', q.symbol, 'side', q.side, 'at', q.at, 'changed_at', q.known_from,
                      'text', left(q.text, 1200), 'invalidation', left(q.invalidation, 400), 'target', left(q.target, 400),
-                     'horizon', q.horizon) order by q.parallel, q.known_from desc, q.n desc) as theses
+                     'horizon', q.horizon) order by coalesce(q.side <> o.trade ->> 'side', false), q.parallel, q.known_from desc, q.n desc) as theses
              from (
                  (select * from (
                      select x.id, x.symbol, x.side, x.at, x.known_from, x.known_until, x.n, x.parallel, x.text, x.invalidation, x.target,
@@ -177,6 +180,14 @@ begin atomic
                      limit 50) beside
                   where beside.known_until > known_at
                   limit 8)
+                 union
+                 (select x.id, x.symbol, x.side, x.at, x.known_from, x.known_until, x.n, x.parallel, x.text, x.invalidation, x.target,
+                      x.horizon
+                  from memories x
+                  where x.owner = for_owner and x.deployment_id = for_deployment and x.symbol = o.trade ->> 'symbol'
+                    and x.kind = 'thesis' and x.status = 'open' and x.parallel and x.known_until = 'infinity' and x.known_from <= known_at
+                  order by x.known_from desc, x.n desc
+                  limit 8)
              ) q
          ) t on true
          left join lateral (
@@ -187,8 +198,23 @@ begin atomic
                and x.known_from <= known_at and x.known_until > known_at and not is_expired(x.expires_at, known_at)
              order by x.at desc, x.n desc
              limit 1
-         ) d on true),
-        (select json_build_object('looked', count(*), 'items', json_agg(json_build_object('id', q.id, 'symbol', q.symbol, 'side', q.side,
+         ) d on true
+         left join lateral (
+             select json_build_object('id', x.id, 'at', x.known_from, 'text', left(x.status_reason, 1200)) as closed
+             from (
+                 select m.id, m.known_until
+                 from memories m
+                 where t.theses is null and m.owner = for_owner and m.deployment_id = for_deployment and m.symbol = o.trade ->> 'symbol'
+                   and m.kind = 'thesis' and m.status = 'open' and not m.parallel and m.known_from <= known_at
+                 order by m.known_from desc, m.n desc
+                 limit 20
+             ) own
+             join memories x on x.owner = for_owner and x.id = own.id and x.known_from = own.known_until and x.status = 'closed'
+             where own.known_until <= known_at and own.known_until >= (o.trade ->> 'entry_tick_at')::timestamptz
+             order by x.known_from desc, x.n desc
+             limit 1
+         ) c on true),
+        (select json_build_object('more', (count(*) = 200)::int, 'items', json_agg(json_build_object('id', q.id, 'symbol', q.symbol, 'side', q.side,
                 'at', q.at, 'changed_at', q.known_from, 'text', case when q.place <= 40 then left(q.text, 1200) end,
                 'invalidation', left(q.invalidation, 400), 'target', left(q.target, 400), 'horizon', q.horizon) order by q.place)
                 filter (where q.open))
@@ -206,7 +232,7 @@ begin atomic
                  limit 200
              ) x
          ) q),
-        (select json_build_object('looked', count(*), 'items', json_agg(json_build_object('id', x.id, 'at', x.at, 'validated_at',
+        (select json_build_object('more', (count(*) = 200)::int, 'items', json_agg(json_build_object('id', x.id, 'at', x.at, 'validated_at',
                 x.known_from, 'takeaway', x.takeaway) order by x.known_from desc, x.id desc) filter (where x.known_until > known_at))
          from (
              select l.id, l.at, l.known_from, l.known_until, l.takeaway
