@@ -232,7 +232,8 @@ function start_statement(    i) {
             grouped = 1
         else
             fail("unknown word " $i)
-        heading = heading " " $i
+        if ($i != ":together")
+            heading = heading " " $i
     }
     if (lane == "" || shape == "")
         fail("statement " name " needs a lane and a shape")
