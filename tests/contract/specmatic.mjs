@@ -19,16 +19,17 @@ const TRADE_FILTERS = ['TradeDeployment', 'TradeSkill', 'TradeVersion', 'TradeSt
   ['EntrySince', 'EntryUntil', 'ExitSince', 'ExitUntil'],
 );
 
-const JOURNAL_LISTS = [
+const LISTS = [
   ['/v1/memories', ['MemoryKindFilter', 'MemoryStatusFilter', 'AsOf']],
   ['/v1/theses', ['ThesisStatusFilter', 'AsOf']],
   ['/v1/orders', ['action', 'AsOf']],
   ['/v1/memory_retrievals', ['kind', 'AsOf']],
   ['/v1/memory_events', ['after_seq', 'AsOf']],
   ['/v1/memory_events/verify', ['EventDeployment']],
+  ['/v1/facts', ['source', 'AsOf']],
 ];
-const JOURNAL_WRITES = ['/v1/memories', '/v1/memories/search', '/v1/memories/{id}/retract', '/v1/theses', '/v1/theses/{id}', '/v1/theses/{id}/close'].concat(
-  ['/v1/orders', '/v1/orders/{id}/outcome'],
+const WRITES = ['/v1/memories', '/v1/memories/search', '/v1/memories/{id}/retract', '/v1/theses', '/v1/theses/{id}', '/v1/theses/{id}/close'].concat(
+  ['/v1/orders', '/v1/orders/{id}/outcome', '/v1/facts/{key}/correct', '/v1/facts/{key}/verify', '/v1/facts/{key}/restore', '/v1/facts/merge', '/v1/facts/decay'],
 );
 
 /** The contract for Specmatic, without the parts that specmatic-known.json excludes. */
@@ -68,12 +69,14 @@ function simplified() {
   delete paths['/v1/research/step'];
   delete paths['/v1/research/commit'].post.responses[200];
   delete components.schemas.NewResearch.properties.prior_id;
-  for (const [path, kept] of JOURNAL_LISTS) {
+  for (const [path, kept] of LISTS) {
     const { get } = paths[path];
     get.parameters = get.parameters.filter((p) => kept.includes(p.name ?? p.$ref.split('/').at(-1)));
   }
-  for (const path of JOURNAL_WRITES) for (const method of ['post', 'patch']) delete paths[path][method];
+  for (const path of WRITES) for (const method of ['post', 'patch']) delete paths[path][method];
   delete paths['/v1/trade_history/{id}/story'];
+  for (const path of ['/v1/facts/{key}', '/v1/facts/{key}/history']) delete paths[path];
+  delete paths['/v1/write_policy'].put;
   delete paths['/v1/memory_retrievals/{id}'];
   delete paths['/v1/memory_state'].get.responses[200].content['text/markdown'];
   delete paths['/openapi.json'];

@@ -63,6 +63,8 @@ async function fillAll(api) {
   await remember(api, { thesis_id: thesis.id });
   await order(api, { deployment_id: id, thesis_id: thesis.id });
   await searchMemories(api, { text: 'funding', deployment_id: id });
+  await api('PUT', '/v1/facts/desk.timezone', { body: { value: 'Europe/Berlin', source: 'user_stated', observation_type: 'user_stated_preference' }, status: 201 });
+  await api('PUT', '/v1/write_policy', { body: { types: [{ observation_type: 'user_stated_preference', store: true }] }, status: 200 });
   await allEmbedded(api); // the background changes nothing more
   await api.get('/v1/memory_events/verify', { status: 200 });
   for (const [table, rows] of Object.entries(await rowsOf(s.query))) assert.ok(rows.length || table === 'api_keys', `${table} is empty: fill it here`);
