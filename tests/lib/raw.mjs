@@ -2,8 +2,20 @@
 import net from 'node:net';
 import { eventually } from './processes.mjs';
 
-/** Sends the bytes, all at once or one by one, and returns everything until the server closes. `connect` opens the socket. */
-export function sendRaw(port, bytes, { slowly = false, connect = () => net.connect(port, '127.0.0.1') } = {}) {
+/**
+ * Sends the bytes, all at once or one by one, and returns everything until the server closes. `connect` opens the socket.
+ * A write after the server closed destroys the socket before its answer is read, so it is sent again.
+ */
+export async function sendRaw(port, bytes, options) {
+  for (let tries = 5; ; tries--)
+    try {
+      return await sendOnce(port, bytes, options);
+    } catch (error) {
+      if (error.code !== 'EPIPE' || tries === 1) throw error;
+    }
+}
+
+function sendOnce(port, bytes, { slowly = false, connect = () => net.connect(port, '127.0.0.1') } = {}) {
   return eventually(
     new Promise((resolve, reject) => {
       const socket = connect();
