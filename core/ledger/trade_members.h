@@ -32,7 +32,7 @@ enum trade_member_kind {
     MEMBER_COMPUTED, /* not in the struct: `compute` */
 };
 
-/* What to write: a trade, its op (forms of ops only) and the current time (contexts only). */
+/* What to write: a trade, its op (in forms of ops) and, in contexts, the current time. */
 struct trade_source {
     const struct trade *trade;
     const struct trade_op *op;
